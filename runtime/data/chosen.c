@@ -5,7 +5,7 @@
 gr_status gr_source_read(gr_arena *a, gr_conf *data, const gr_source_ops **out) {
   gr_conf *source = gr_conf_find(data, "source");
   const char *name;
-  if (source && source->kind == GR_CONF_LIST) return gr_join_make(a, source, out);
+  if (source && source->kind == GR_CONF_LIST) return gr_join_make(a, data, out);
   GR_TRY(gr_conf_text(data, "source", "", &name));
   *out = gr_source_named(name);
   if (*out) return GR_OK;

@@ -42,9 +42,9 @@ enum { GR_JOIN_LACKING, GR_JOIN_REASONS };  // of gr_source_ops.skips; then thos
 // Those of every join, but for what is printed (join.c).
 extern const gr_source_ops gr_join_functions;
 void gr_join_print(gr_source_ops *);  // sets what is (join_lines.c)
-// The functions of the sources of these names, joined, in the arena. GR_ERR_CONFIG at the name of
-// one that cannot be.
-GR_MUST_USE gr_status gr_join_make(gr_arena *, gr_conf *names, const gr_source_ops **out);
+// The functions of the sources that the list data.source names, joined, in the arena. GR_ERR_CONFIG
+// at the name of one that cannot be.
+GR_MUST_USE gr_status gr_join_make(gr_arena *, gr_conf *data, const gr_source_ops **out);
 // The same of tables of functions (join_make.c): n of them, at most GR_MAX_JOINED.
 const gr_source_ops *gr_join_ops(gr_arena *, const gr_source_ops *const *parts, int n);
 // Opens every part and lists what all have of a row (join_rows.c): see gr_source_ops. A request's

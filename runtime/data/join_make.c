@@ -59,7 +59,22 @@ static gr_status cannot_join(const gr_conf *name, const char *why) {
                  GR_MAX_JOINED);
 }
 
-gr_status gr_join_make(gr_arena *a, gr_conf *names, const gr_source_ops **out) {
+// A part that reads lists only, where its key leaves nothing to read of other files.
+static const gr_source_ops *as_configured(gr_arena *a, gr_conf *data, const gr_source_ops *part) {
+  gr_conf *section = part->file_key ? gr_conf_member(data, part->name) : NULL;
+  const gr_conf *key = section ? gr_conf_member(section, part->file_key) : NULL;
+  if (!key || key->kind != GR_CONF_NULL) return part;
+  gr_source_ops *lists = GR_NEW(a, gr_source_ops, 1);
+  int n = 0;
+  *lists = *part, lists->inputs = NULL;
+  for (const gr_source_ending *e = part->endings; e->ending; e++)
+    if (!e->in_lists) lists->endings[n++] = *e;
+  lists->endings[n] = (gr_source_ending){0};
+  return lists;
+}
+
+gr_status gr_join_make(gr_arena *a, gr_conf *data, const gr_source_ops **out) {
+  gr_conf *names = gr_conf_find(data, "source");
   const gr_source_ops **parts = GR_NEW(a, const gr_source_ops *, GR_MAX_JOINED);
   gr_conf_mark(names);
   if (names->n < 2 || names->n > GR_MAX_JOINED)
@@ -73,6 +88,7 @@ gr_status gr_join_make(gr_arena *a, gr_conf *names, const gr_source_ops **out) {
     if (!parts[i] || parts[i]->empty) return cannot_join(name, "this source cannot be joined");
     if (twice) return cannot_join(name, "a source cannot be joined with itself");
   }
+  for (int i = 0; i < names->n; i++) parts[i] = as_configured(a, data, parts[i]);
   *out = gr_join_ops(a, parts, names->n);
   return GR_OK;
 }

@@ -126,12 +126,20 @@ static gr_status add_fields(gr_join *j, int k) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
+// What became of a list's rows.
+typedef struct list_use {
+  gr_loc lacking;      // the first row that is no sample
+  int lister, lacker;  // a part that has it, and one that has not
+  bool used;           // a row is a sample
+} list_use;
+
 typedef struct listing {
   gr_join *join;
   gr_source_request *request;
   gr_arena *scratch;
   gr_map rows[GR_MAX_JOINED];  // places to samples
   gr_map files;                // names of files, each to the number of the first that is the same
+  list_use *uses;              // of each number
 } listing;
 
 // The row of a sample; of a file to predict alone its path.
@@ -189,18 +197,41 @@ static void add_row(listing *l, int k, uint32_t sample) {
   gr_loc loc = place_of(&j->part[k], sample);
   const char *key = key_of(l, loc);
   uint32_t *row = j->row + (size_t)j->count * (size_t)j->n;
-  bool whole = true;
+  int lacker = -1;
   for (int m = 0; m < j->n; m++) {
     row[m] = m == k ? sample : GR_NO_ROW;
     bool there = m == k || gr_map_find(&l->rows[m], key, &row[m]);
     bool wanted = !l->request->n_inputs || reads(j, m, loc.file);
     if (m < k && there) return;  // it is that part's sample
-    whole &= there || !wanted;
+    if (!there && wanted) lacker = m;
   }
-  if (whole)
+  list_use *use = &l->uses[number_of(l, loc.file)];
+  use->used |= lacker < 0;
+  if (lacker >= 0 && !use->lacking.file) *use = (list_use){loc, k, lacker, use->used};
+  if (lacker < 0)
     j->count++;
   else
     gr_omitted_add(j->arena, &l->request->skipped[GR_JOIN_LACKING], 1, loc, NULL);
+}
+
+// A list that one part reads and another does not, such as one for validation.
+static gr_status check_lists(const listing *l) {
+  for (uint32_t i = 0; i < l->files.n && !l->request->n_inputs; i++) {
+    const list_use *use = &l->uses[i];
+    const gr_source_ops *has = l->join->part[use->lister].ops;
+    const gr_source_ops *lacks = l->join->part[use->lacker].ops;
+    if (use->used || !use->lacking.file) continue;
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_DATA, (gr_loc){use->lacking.file, 1, 1},
+                         "'%s' has rows for the source '%s', and none for '%s'", use->lacking.file,
+                         has->name, lacks->name),
+                 "source"),
+        "data.%s.%s, or data.%s.eval_%s for validation, names it, too, where data.%s.%s or "
+        "data.%s.eval_%s does",
+        lacks->name, lacks->path_key, lacks->name, lacks->path_key, has->name, has->path_key,
+        has->name, has->path_key);
+  }
+  return GR_OK;
 }
 
 static gr_status list_rows(listing *l) {
@@ -211,9 +242,11 @@ static gr_status list_rows(listing *l) {
     all += j->part[k].ops->count(j->part[k].self);
   }
   j->row = GR_NEW(j->arena, uint32_t, all * (uint64_t)j->n + 1);
+  l->uses = GR_NEW(l->scratch, list_use, l->files.n + 1);
   for (int k = 0; k < j->n; k++)
     for (uint32_t i = 0, n = j->part[k].ops->count(j->part[k].self); i < n; i++) add_row(l, k, i);
-  if (j->count || !all || gr_unreadable_count(l->request->unreadable)) return GR_OK;
+  if (!all || gr_unreadable_count(l->request->unreadable)) return GR_OK;
+  if (j->count) return check_lists(l);
   const gr_join_part *a = &j->part[0], *b = &j->part[1];
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                                   "no row has a sample of each of the joined sources"),

@@ -78,8 +78,8 @@ gr_status gr_listing_add_list(gr_listing *l, const gr_source_request *r, const g
   return GR_OK;
 }
 
-static bool is_list(const gr_source_ops *source, const char *path) {
-  return !gr_source_reads(source, path) && (gr_ends_in(path, ".csv") || gr_ends_in(path, ".jsonl"));
+static bool is_list(const char *path) {
+  return gr_ends_in(path, ".csv") || gr_ends_in(path, ".tsv") || gr_ends_in(path, ".jsonl");
 }
 
 // The rows of a list of files to predict.
@@ -102,7 +102,7 @@ gr_status gr_listing_inputs(gr_listing *l, const gr_source_request *r) {
   for (int i = 0; i < r->n_inputs; i++) {
     const gr_listed file = {
         .name = r->inputs[i], .path = r->inputs[i], .info.split = GR_SPLIT_VALIDATION};
-    GR_TRY(is_list(r->ops, file.path) ? add_input_list(l, file.path) : gr_listing_add(l, &file));
+    GR_TRY(is_list(file.path) ? add_input_list(l, file.path) : gr_listing_add(l, &file));
   }
   return GR_OK;
 }

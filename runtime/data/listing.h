@@ -63,8 +63,8 @@ GR_MUST_USE gr_status gr_listing_check_several(const gr_listing *, const char *p
 // An error that is about no key is about this one.
 GR_MUST_USE gr_status gr_listing_about(gr_status, const char *key);
 
-// Adds the request's files to predict, or the files that a list (.csv, .jsonl) of them names, for
-// validation. GR_ERR_DATA.
+// Adds the request's files to predict, or the files that a list (.csv, .tsv, .jsonl) of them names,
+// for validation. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_listing_inputs(gr_listing *, const gr_source_request *);
 // Before it: GR_ERR_DATA at the first row whose file has another label in a row before. `part`:
 // whole numbers, by row, that say which part of its file a row is about; NULL: all of it.

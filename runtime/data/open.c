@@ -231,7 +231,8 @@ static gr_status refuse_keys(gr_arena *a, const gr_conf *c, const char *source,
 
 static bool is_chosen(const gr_source_ops *chosen, const gr_source_ops *source) {
   bool found = source == chosen;
-  for (int k = 0; k < chosen->n_joined; k++) found |= source == chosen->joined[k];
+  for (int k = 0; k < chosen->n_joined; k++)
+    found |= !strcmp(source->name, chosen->joined[k]->name);
   return found;
 }
 

@@ -13,7 +13,7 @@
 #include "runtime/data/unreadable.h"
 
 enum { GR_MAX_FIELDS = 16, GR_MAX_METADATA = 16, GR_MAX_TABLES = 8, GR_MAX_SKIPS = 16 };
-enum { GR_MAX_ENDINGS = 24 };
+enum { GR_MAX_ENDINGS = 32 };
 
 typedef enum gr_split {
   GR_SPLIT_TRAIN,
@@ -190,7 +190,9 @@ typedef struct gr_source_ops {
   const char *path_hint;                     // what it names, for errors (gr_source_need_path)
   const char *project;                       // of `graphrun new --data`; NULL: none is alike
   gr_source_ending endings[GR_MAX_ENDINGS];  // of its files, up to one without an ending
-  gr_skip_reason skips[GR_MAX_SKIPS];        // up to one without a reason
+  const char *file_key;  // a key that, where it is null, leaves nothing to read of files of single
+                         // samples; NULL: none does
+  gr_skip_reason skips[GR_MAX_SKIPS];  // up to one without a reason
 
   // Reads its keys and lists samples. Errors have the location of what is wrong, or name keys
   // (gr_about) by what follows data.NAME. *out_self is set as soon as there is something to close,

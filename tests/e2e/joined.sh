@@ -25,6 +25,9 @@ expect "predicts images" 0 '"input": "made/images/600.ppm", "text": "' '"input":
 expect "... and a list" 0 '"input": "images/600.ppm", "text": "' -- "$graphrun" predict one made/test.csv
 expect "... in lines of JSON" 0 '"input": "made/images/600.ppm"' '"input": "made/images/601.ppm"' -- sh -c \
   'sed "s/.*/{\"path\": \"&\"}/" few >few.jsonl; exec "$@"' sh "$graphrun" predict one few.jsonl
+expect "... which are no texts, of which it reads none" 66 "'words.txt' is no image that is read" -- sh -c 'echo circle >words.txt; exec "$@"' sh "$graphrun" predict one words.txt
+expect "... nor of a folder" 0 "^[0-9]+ others in the folder 'made' are not predicted" -- "$graphrun" predict one made
+check "... which has a README.md" sh -c '! grep -q README "$1"' sh "$log"
 expect "... a folder of them" 0 '"input": "made/images/699.ppm"' -- "$graphrun" predict one made/images
 expect "evaluates another list" 0 "^all samples: loss .* chrf" -- "$graphrun" eval one data.image.path=made/test.csv --split=all
 expect "exports what it computes of an image" 0 "inputs   x u8\[n,24,24,3\], decoder_inputs i32" "x: bytes 0 to 255 of an image; with PIL" -- "$graphrun" export one one.onnx
@@ -72,6 +75,8 @@ expect "images with numbers" 0 "validation set: loss .* acc 1.0000 mse 0.0" -- "
 expect "... on two ranks" 0 -- "$graphrun" both.yaml output.dir=goods2 distributed.ranks=2
 for step in 0 20 80; do check "... step $step is the same" near "$(loss goods $step)" "$(loss goods2 $step)" 1e-4; done
 expect "... predicted from a list" 0 '"input": "pixels/1.pgm", "class": "odd", .*"price": [12]' -- "$graphrun" predict goods goods.csv
+expect "... of one with tabs" 0 '"input": "pixels/1.pgm", "class": "odd", .*"price": [12]' -- sh -c \
+  'tr , "\t" <goods.csv >goods.tsv; exec "$@"' sh "$graphrun" predict goods goods.tsv
 expect "... whose numbers an image does not have" 66 "no file to predict has columns of a table" "hint: a list that has them" -- "$graphrun" predict goods pixels/1.pgm
 expect "... go on from a checkpoint" 0 "^validation set: " -- "$graphrun" both.yaml output.dir=goods training.max_epochs=21
 expect "... evaluated" 0 "^validation set: .* acc 1.0000" -- "$graphrun" eval goods
@@ -85,6 +90,11 @@ wrong() { # NAME CODE MESSAGE HINT key=value ...: such a configuration is an err
   expect "$name" "$code" "$message" "$hint" -- "$graphrun" both.yaml "$@" output.dir=x
 }
 rows="hint: data.source=.image,texts. joins the rows of one list: each source once"
+head -20 goods.csv >some.csv
+wrong "a list for validation of images alone" 66 "some.csv:1:1: data error: 'some.csv' has rows for the source 'image', and none for 'table'" \
+  "hint: data.table.path, or data.table.eval_path for validation, names it, too" data.image.eval_path=some.csv
+wrong "a list for validation of the table alone" 66 "'some.csv' has rows for the source 'table', and none for 'image'" "data.image.eval_path" data.table.eval_path=some.csv
+expect "a list for validation of both" 0 "^validation +19 rows" -- "$graphrun" data inspect both.yaml data.image.eval_path=some.csv data.table.eval_path=some.csv
 wrong "one source as a list" 65 "argument 1:1:13: config error: a list of sources has at least two" "$rows" 'data.source=[image]'
 wrong "a source twice" 65 "argument 1:1:20: config error: a source cannot be joined with itself" "$rows" 'data.source=[image,image]'
 wrong "no samples" 65 "argument 1:1:20: config error: this source cannot be joined" "$rows" 'data.source=[image,none]'
@@ -93,4 +103,17 @@ wrong "a folder" 66 "the samples of 'image' are not listed by rows" "hint: a lis
 wrong "two classes" 65 "the sources 'image' and 'table' both have classes" "data.table.label=null" data.table.label=size data.table.label_is=class data.table.features=price
 wrong "a column that is not there" 66 "goods.csv:1:1: .*no column 'sort'" "null: images have none" data.image.label=sort
 check "... make no folder" test ! -e x
+
+# Recordings with classes of a list, and numbers of its rows; then predicted from a list.
+"$graphrun" new heard --data=audio >"$(new_log)" 2>&1 || fail "the project of recordings" "exit code $?"
+(echo path,kind,size && for wave in heard/sounds/*/*.wav; do
+  kind=${wave%/*} && echo "$wave,${kind##*/},${#kind}"
+done) >heard.csv
+sed 's/^hooks.*//; s/source: speech .*/source: [speech, table]\n  table: {path: ..\/heard.csv, features: size, label: null}/; s/label: label /label: kind /' heard/config.yaml >heard/both.yaml
+expect "recordings with numbers" 0 "^validation set: " -- "$graphrun" heard/both.yaml data.manifest=heard.csv output.dir=hear training.max_epochs=1 distributed.ranks=1
+expect "... predicted from a list" 0 '"input": "heard/sounds/hum/00.wav", "class": ' -- "$graphrun" predict hear heard.csv
+expect "... from one with tabs, of recordings alone" 0 '"input": "heard/sounds/hum/00.wav", "class": ' -- sh -c \
+  'tr , "\t" <heard.csv >heard.tsv && "$1" heard/config.yaml hooks=[] "~hooks_params" data.manifest=heard/sounds output.dir=alone training.max_epochs=1 distributed.ranks=1 && exec "$1" predict alone heard.tsv' sh "$graphrun"
+expect "... of which one is not there" 66 "heard.tsv:3:1: data error: cannot open 'heard/sounds/none.wav'" -- sh -c \
+  'sed -i "3s|sounds/[a-z]*/[0-9]*|sounds/none|" heard.tsv; exec "$1" predict alone heard.tsv' sh "$graphrun"
 counts

@@ -29,10 +29,11 @@ static gr_status count_masks(const gr_listing *l, const gr_source_request *r, co
   for (uint32_t i = before; i < l->count; i++) gr_map_put(&used, l->file[i].mask, i);
   if (!gr_is_dir(masks)) return GR_OK;  // reading the first says what is wrong
   GR_TRY(gr_file_list_tree(l->arena, masks, &files));
-  for (int i = 0; i < files.n; i++)
-    if (gr_source_reads(&gr_source_image, files.items[i]) &&
-        !gr_map_find(&used, files.items[i], NULL))
+  for (int i = 0; i < files.n; i++) {
+    const gr_source_ending *e = gr_source_reads(&gr_source_image, files.items[i]);
+    if (e && e->in_lists && !gr_map_find(&used, files.items[i], NULL))
       gr_omitted_add(l->arena, &r->skipped[GR_IMAGE_MASKS], 1, GR_NOWHERE, files.items[i]);
+  }
   return GR_OK;
 }
 

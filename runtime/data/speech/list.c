@@ -302,14 +302,18 @@ static bool is_manifest(const char *path) {
   return e && !e->in_lists;
 }
 
-gr_status gr_speech_list_inputs(gr_speech *d, const char *const *paths, int n) {
+gr_status gr_speech_list_inputs(gr_speech *d, const gr_source_request *r) {
+  const char *const *paths = r->inputs;
+  int n = r->n_inputs;
   gr_manifest *m = d->manifests = GR_NEW(d->arena, gr_manifest, n), *ignored;
   size_t all = 0;
   d->spec.keys.inputs = true;
   for (int i = 0; i < n; i++) {
     gr_utterance *recording = GR_NEW(d->arena, gr_utterance, 1);
     *recording = (gr_utterance){.name = paths[i], .audio = paths[i], .text = ""};
-    if (is_manifest(paths[i]))
+    if (gr_speech_is_table(paths[i]))
+      GR_TRY(gr_speech_list_table(d, r, paths[i]));
+    else if (is_manifest(paths[i]))
       GR_TRY(gr_speech_read_manifest(d, paths[i], 0, &ignored));
     else
       m[d->n_manifests++] = (gr_manifest){.items = recording, .n = 1};

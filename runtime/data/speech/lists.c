@@ -4,7 +4,7 @@
 #include "runtime/data/speech/shard.h"
 #include "runtime/data/speech/speech.h"
 
-static bool is_table(const char *path) {
+bool gr_speech_is_table(const char *path) {
   return gr_ends_in(path, ".csv") || gr_ends_in(path, ".tsv");
 }
 
@@ -23,7 +23,7 @@ gr_status gr_speech_read_manifest(gr_speech *d, const char *path, uint32_t limit
 // A folder or a table is no manifest, and is likely one of recordings with classes.
 static gr_status check_manifest(const char *path) {
   bool folder = gr_is_dir(path);
-  if (!folder && !is_table(path)) return GR_OK;
+  if (!folder && !gr_speech_is_table(path)) return GR_OK;
   gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE,
                         "'%s' is a %s, and recordings with transcripts are listed by a manifest",
                         path, folder ? "folder" : "table");
@@ -73,14 +73,23 @@ static void take_listed(gr_speech *d, uint32_t first) {
                      .first = first};
   for (uint32_t i = 0; i < m->n; i++) {
     const gr_listed *file = &l->file[first + i];
-    m->items[i] = (gr_utterance){.name = file->name,
-                                 .audio = file->path,
-                                 .text = l->classes.found.keys[file->info.label - 1],
-                                 .file = file->info.loc.file,
-                                 .line = file->info.loc.line,
-                                 .col = 1,
-                                 .audio_col = 1};
+    m->items[i] =
+        (gr_utterance){.name = file->name,
+                       .audio = file->path,
+                       .text = file->info.label ? l->classes.found.keys[file->info.label - 1] : "",
+                       .file = file->info.loc.file,
+                       .line = file->info.loc.line,
+                       .col = 1,
+                       .audio_col = 1};
   }
+}
+
+gr_status gr_speech_list_table(gr_speech *d, const gr_source_request *r, const char *path) {
+  gr_source_request one = *r;
+  uint32_t first = d->list.count;
+  one.inputs = &path, one.n_inputs = 1;
+  GR_TRY(gr_listing_inputs(&d->list, &one));
+  return take_listed(d, first), GR_OK;
 }
 
 static gr_status list_part(gr_speech *d, const gr_source_request *r, const gr_listing_part *p) {
@@ -100,7 +109,7 @@ static gr_status list_part(gr_speech *d, const gr_source_request *r, const gr_li
     GR_TRY(gr_listing_folders(l, r, p));
     return take_listed(d, first), GR_OK;
   }
-  if (is_table(p->path)) {
+  if (gr_speech_is_table(p->path)) {
     GR_TRY(gr_listing_open(l, p, keys->label, &rows));
     rows.root = keys->root;
     GR_TRY(gr_listing_add_list(l, r, p, &rows));

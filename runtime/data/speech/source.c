@@ -72,7 +72,7 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   if (!d->kept) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read recordings");
   if (r->predicts && d->spec.keys.label)
     GR_TRY(gr_classes_recall(&d->list.classes, r->arena, r->record));
-  if (r->predicts) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
+  if (r->predicts) return gr_speech_list_inputs(d, r);
   if (!gr_packed_named(d->spec.train) && !gr_is_dir(d->spec.train))
     r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r);
@@ -295,7 +295,8 @@ const gr_source_ops gr_source_speech = {
     .sample = "utterance",
     .unit = "frame",
     .tokens = true,
-    .inputs = "recordings (.wav, .flac, .mp3, .ogg, .opus), and lists of them (.jsonl, .parquet)",
+    .inputs =
+        "recordings (.wav, .flac, .mp3, .ogg, .opus), and lists of them (.jsonl, .csv, .parquet)",
     .path_key = "manifest",
     .project = "speech",
     .path_hint =
@@ -304,6 +305,8 @@ const gr_source_ops gr_source_speech = {
         "folder for each class, or a CSV file with the columns path and label",
     .endings = {{".jsonl", "a manifest of recordings", .text = true},
                 {".parquet"},
+                {".csv", .text = true},
+                {".tsv", .text = true},
                 {".wav", "a recording", .in_lists = true},
                 {".flac", "a recording", .in_lists = true},
                 {".mp3", "a recording", .in_lists = true},

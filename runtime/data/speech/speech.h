@@ -88,8 +88,14 @@ GR_MUST_USE gr_status gr_speech_read_manifest(gr_speech *, const char *path, uin
                                               gr_manifest **out);
 // The frames that CTC needs for the targets: each symbol, and a blank between equal neighbours.
 int64_t gr_speech_alignment(const gr_speech_item *);
-// Lists recordings to predict, without targets; a file that ends in .jsonl or .parquet lists them.
-GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const char *const *paths, int n);
+// Lists the request's recordings to predict, without targets; a file that ends in .jsonl, .csv,
+// .tsv or .parquet lists them.
+GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const gr_source_request *);
+// Whether a path is of a table (.csv, .tsv), by its name.
+bool gr_speech_is_table(const char *path);
+// Adds those that a table (.csv, .tsv) lists to the listing and the manifests.
+GR_MUST_USE gr_status gr_speech_list_table(gr_speech *, const gr_source_request *,
+                                           const char *path);
 // GR_ERR_DATA if a recording's number of frames (gr_feature_hops) is far from the one that its
 // duration in the manifest gives: it is probably another recording.
 GR_MUST_USE gr_status gr_speech_check_length(const gr_utterance *, const gr_feature_spec *,

@@ -173,6 +173,7 @@ const gr_source_ops gr_source_texts = {
                 {".parquet"},
                 {".txt", .in_lists = true, .text = true},
                 {".md", .in_lists = true, .text = true}},
+    .file_key = "text",
     .skips = {[GR_TEXTS_EMPTY] = {.why = "without any text",
                                   .hint = "another column for data.texts.text"},
               [GR_TEXTS_UNANSWERED] = {.why = "without a text to write",

@@ -134,7 +134,10 @@ const gr_source_ops gr_source_video = {
                 {".avi", "a video", .in_lists = true},
                 {".mov", "a video", .in_lists = true},
                 {".webm", "a video", .in_lists = true},
-                {".npy", .in_lists = true}},
+                {".npy", .in_lists = true},
+                {".csv", .text = true},
+                {".tsv", .text = true},
+                {".jsonl", .text = true}},
     .skips = {[GR_VIDEO_BEYOND] = {.why = "clips that begin before or end after their video",
                                    .hint = "a smaller data.video.frames, or other frames"},
               [GR_VIDEO_BETWEEN] = {.why = "clips that do not begin at a multiple of "

@@ -269,6 +269,9 @@ static void cannot_be_joined(void) {
   texts.path = list_of("other.csv", "words,mood\nab,good\ncd,bad\n");
   refuses(&gr_source_image, &gr_source_texts, 0, "no row has a sample of each");
   of_list(list_of("bad.csv", rows));
+  table.eval = one_name(list_of("more.csv", rows));
+  refuses(&gr_source_image, &gr_source_table, 1, "has rows for the source 'table', and none for");
+  of_list(list_of("bad.csv", rows));
   pictures.spec.unlabelled = false, pictures.spec.labels.label = "mood";
   refuses(&gr_source_image, &gr_source_texts, 0, "'image' and 'texts' both have classes");
   of_list(list_of("bad.csv", rows));
