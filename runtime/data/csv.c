@@ -20,7 +20,9 @@ static gr_status same_names(const gr_cut *r, const char *name) {
   gr_status s = gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){r->first, r->names_line, 1},
                                 "two columns are called '%s'", name),
                         "give each a name of its own");
-  if (!r->format->section || !gr_cell_float(name, &number)) return s;
+  if (!gr_cell_float(name, &number)) return s;
+  if (!r->format->section)
+    return gr_hint(s, "if the first line is a row, write one above it that names them");
   return gr_hint(s, "if the first line is a row, %s.header=false names them c0, c1, ...",
                  r->format->section);
 }

@@ -31,8 +31,12 @@ static void join_reference(const void *self, uint32_t sample, gr_text *out) {
 }
 
 static void join_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
-  const gr_join_part *p = printed(self);
-  if (p) p->ops->decode(p->self, ids, n, out);
+  const gr_join *j = self;
+  const gr_join_part *p = printed(j);
+  if (j->classes && !j->part[j->classes_of].ops->decode)
+    gr_classes_decode(j->classes, ids, n, out);
+  else if (p)
+    p->ops->decode(p->self, ids, n, out);
 }
 
 static void join_summary(const void *self, const gr_sample *rows, uint32_t n, gr_split split,

@@ -42,12 +42,25 @@ static void take_inputs(const gr_join *j, int part, gr_source_request *r) {
   r->inputs = inputs, r->n_inputs = n;
 }
 
+// The split is the first part's: a key of another that says one is of no use.
+static gr_status refuse_split(const gr_join *j, int k, gr_conf *section) {
+  const char *name = j->part[k].ops->name;
+  gr_conf *split = k && section ? gr_conf_member(section, "split") : NULL;
+  if (!split || split->is_default || split->kind == GR_CONF_NULL) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, split->loc,
+                         "'data.%s.split' has no effect: the split is that of '%s', the first of "
+                         "data.source",
+                         name, j->part[0].ops->name),
+                 "remove it, or name '%s' first", name);
+}
+
 // Only the first part counts what data.limit leaves out, and says the place of all samples.
 static gr_status open_part(gr_join *j, gr_source_request *all, int k, gr_omitted *skipped) {
   gr_join_part *p = &j->part[k];
   gr_source_request r = *all;
   r.ops = p->ops, r.skipped = skipped;
   r.conf = all->conf ? gr_conf_find(all->conf, p->ops->name) : NULL;
+  GR_TRY(refuse_split(j, k, r.conf));
   r.spec = all->spec ? ((const void *const *)all->spec)[k] : NULL;
   if (r.record) r.record = gr_json_get(r.record, p->ops->name, GR_JSON_OBJECT);
   r.cache_bytes = all->cache_bytes / (size_t)j->n;

@@ -103,7 +103,7 @@ line() { # FILE LINE: tones.jsonl with one line more
   printf '%s\n' "$2" >>"data/$1"
 }
 line audio.jsonl '{"audio_path": "none.wav", "text": "AB", "duration": 0.18}'
-run "a recording that is not there" 66 "none.wav" "audio.jsonl:41:16: " "hint: .*manifest's folder" -- \
+run "a recording that is not there" 66 "none.wav" "audio.jsonl:41:16: " "hint: .*relative to its folder" -- \
   data.manifest=data/audio.jsonl
 run "... or left out" 0 "skipped: .*none.wav" -- data.manifest=data/audio.jsonl data.skip_unreadable=true \
   output.dir=skip
