@@ -173,6 +173,18 @@ static gr_status set_shared(gr_arena *a, const gr_op *op, gr_conf *root, void *a
   return all;
 }
 
+// Nesterov's momentum of none is what the optimizer does without it.
+static gr_status check_nesterov(const gr_op *op, gr_conf *root, const void *attr) {
+  const gr_conf *nesterov = gr_conf_find(root, PARAMS ".nesterov");
+  const gr_attr *momentum = find(op, "momentum", strlen("momentum"));
+  double value = 1;
+  if (momentum) memcpy(&value, (const char *)attr + momentum->offset, sizeof value);
+  if (!nesterov || !nesterov->truth || value > 0) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, nesterov->loc,
+                         "nesterov has no effect: the momentum of %s is 0", op->name),
+                 "training.momentum=0.9 is usual");
+}
+
 gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, gr_optimizer_settings *out) {
   gr_conf *name = gr_conf_find(root, "training.optimizer");
   const gr_op *op = name && name->kind == GR_CONF_TEXT ? gr_optim_find(name->text) : NULL;
@@ -185,7 +197,8 @@ gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, gr_optimizer_settings *o
   out->attr = attr;
   if (*ignored.chars)
     out->unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.chars);
-  return gr_also(s, set_params(a, op, root, attr));
+  s = gr_also(s, set_params(a, op, root, attr));
+  return s ? s : check_nesterov(op, root, attr);
 }
 
 // ---- Documentation ------------------------------------------------------------------------------

@@ -130,9 +130,11 @@ static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
     else if (v->kind == GR_CONF_TEXT)
       p->kind = GR_PARAM_TEXT, p->text = v->text;
     else
-      return gr_fail(GR_ERR_CONFIG, v->loc,
-                     "hooks_params.%s: scripts take numbers, strings and bools, found a %s",
-                     map->keys[i], gr_conf_kind_name(v->kind));
+      return gr_hint(
+          gr_fail(GR_ERR_CONFIG, v->loc,
+                  "hooks_params.%s: scripts take numbers, strings and bools, found a %s",
+                  map->keys[i], gr_conf_kind_name(v->kind)),
+          "several values are a text, as hooks/multi_step.lua takes them: milestones: \"30,60\"");
   }
   return GR_OK;
 }

@@ -230,7 +230,9 @@ static gr_status bind_inputs(gr_build_context *a, const gr_block *b, const gr_bi
     gr_val v;
     if (!there || got.number || in->kind != GR_CONF_MAP) continue;
     GR_TRY(gr_model_value(a, name, gr_model_builder(a)->loc, &v));
-    GR_TRY(bind_shape(a, in->items[i], name, v));
+    gr_status s = bind_shape(a, in->items[i], name, v);
+    if (gr_status_code(s) == GR_ERR_TYPE) s = hint_inputs(s, b, in, most);
+    GR_TRY(s);
   }
   return GR_OK;
 }

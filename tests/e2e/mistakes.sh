@@ -1,4 +1,4 @@
-# mistakes.sh - 243 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 247 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -313,5 +313,9 @@ a model of ONNX for a configuration | 2 | usage error: 'n.onnx' is a model of ON
 += in a hook | 70 | h.lua:1:1: hook error: .*near '.'.*hint: Lua has no .= | hook 'local n = 0; return { on_step_end = function(ctx) n += 1 end }'
 an event of Keras | 70 | h.lua:1:1: hook error: there is no event 'on_train_begin'.*hint: did you mean 'on_start' | hook 'return { on_train_begin = function(ctx) end }'
 an event of Lightning | 70 | h.lua:1:1: hook error: there is no event 'on_train_batch_end'.*hint: did you mean 'on_step_end' | hook 'return { on_train_batch_end = function(ctx) end }'
+several values for a hook as a list | 65 | argument [0-9]+:1:[0-9]+: config error: hooks_params.milestones: scripts take numbers, strings and bools, found a list.*hint: several values are a text.*"30,60" | table "hooks=[$source/hooks/multi_step.lua]" 'hooks_params={milestones: [20, 10]}'
+Nesterov's momentum of none | 65 | argument [0-9]+:1:[0-9]+: config error: nesterov has no effect: the momentum of sgd is 0.*hint: training.momentum=0.9 is usual | table training.optimizer=sgd 'training.optimizer_params={nesterov: true}'
+classes for soft labels | 65 | table/g.yaml:[0-9]+:[0-9]+: type error: axis 'c' of 'p' is [0-9]+, and [0-9]+ in an operand before it.*hint: {soft_cross_entropy: .x, p.}; `graphrun ops soft_cross_entropy` says what they are | graph table 's/{cross_entropy: .logits, y./{soft_cross_entropy: [logits, y]/'
+a list of images without a line of names | 66 | bare.csv:1:1: data error: two columns are called '0'.*hint: give each a name of its own; if the first line is a row, write one above it that names them | echo a.png,0,0 >bare.csv; echo b.png,1,1 >>bare.csv; image data.image.path=bare.csv
 MISTAKES
 counts
