@@ -83,7 +83,13 @@ static gr_status open_parts(gr_join *j, gr_source_request *r) {
   return GR_OK;
 }
 
-static gr_status find_classes(gr_join *j) {
+// Whether a part has a key that leaves out its classes.
+static bool may_leave_out(const gr_source_request *r, const gr_join_part *p) {
+  gr_conf *section = r->conf ? gr_conf_find(r->conf, p->ops->name) : NULL;
+  return !section || gr_conf_member(section, "label");
+}
+
+static gr_status find_classes(gr_join *j, const gr_source_request *r) {
   for (int k = 0; k < j->n; k++) {
     const gr_join_part *p = &j->part[k];
     gr_classes *c = p->ops->classes ? p->ops->classes(p->self) : NULL;
@@ -93,7 +99,8 @@ static gr_status find_classes(gr_join *j) {
                                       "is of one",
                                       j->part[j->classes_of].ops->name, p->ops->name),
                               "source"),
-                     "data.%s.label=null leaves them out", p->ops->name);
+                     "data.%s.label=null leaves them out",
+                     may_leave_out(r, p) ? p->ops->name : j->part[j->classes_of].ops->name);
     if (c) j->classes = c, j->classes_of = k;
   }
   return GR_OK;
@@ -283,7 +290,7 @@ gr_status gr_join_open(gr_source_request *r, void **out) {
     if (j->lengths < 0 && j->part[j->n].ops->unit) j->lengths = j->n;
   }
   GR_TRY(open_parts(j, r));
-  GR_TRY(find_classes(j));
+  GR_TRY(find_classes(j, r));
   for (int k = 0; k < j->n; k++) GR_TRY(add_fields(j, k));
   listing l = {.join = j, .request = r, .scratch = gr_arena_create()};
   l.files = gr_map_make(l.scratch);

@@ -99,6 +99,8 @@ wrong "one source as a list" 65 "argument 1:1:13: config error: a list of source
 wrong "a source twice" 65 "argument 1:1:20: config error: a source cannot be joined with itself" "$rows" 'data.source=[image,image]'
 wrong "no samples" 65 "argument 1:1:20: config error: this source cannot be joined" "$rows" 'data.source=[image,none]'
 wrong "another source's keys" 65 "'data.table.features' is a key of the source 'table', and data.source is 'image'" "remove it" data.source=image
+wrong "texts whose classes are not said" 66 "goods.csv:1:1: data error: 'goods.csv' has no column 'label'" "hint: data.texts.label names .*; null: texts have no classes" \
+  'data.source=[image,table,texts]' data.texts.path=goods.csv data.texts.text=note
 wrong "a split of the second" 65 "argument 1:1:18: config error: 'data.table.split' has no effect: the split is that of 'image'" "hint: remove it, or name 'table' first" data.table.split=note
 wrong "a folder" 66 "the samples of 'image' are not listed by rows" "hint: a list" data.image.path=pixels data.image.label=null
 wrong "two classes" 65 "the sources 'image' and 'table' both have classes" "data.table.label=null" data.table.label=size data.table.label_is=class data.table.features=price
@@ -120,6 +122,8 @@ expect "... of which one is not there" 66 "heard.tsv:3:1: data error: cannot ope
 
 # Videos with texts: the classes are the videos'.
 "$graphrun" new clips --data=video >"$(new_log)" 2>&1 || fail "the project of videos" "exit code $?"
+expect "images and videos that both have classes" 65 "the sources 'image' and 'video' both have classes" "hint: data.image.label=null leaves them out" -- "$graphrun" clips/config.yaml \
+  'data.source=[image,video]' data.image.path=clips/clips/list.csv data.image.size=8 output.dir=x
 expect "videos with texts" 0 "^ +predicted +(up|down|left|right)$" "^validation set: " -- "$graphrun" clips/config.yaml 'data.source=[video,texts]' data.texts.path=clips/clips/list.csv \
   data.texts.text=label data.texts.label=null hooks=[] '~hooks_params' training.max_epochs=1 distributed.ranks=1 output.dir=seen
 expect "... predicted, by the names of classes" 0 '"input": "clips/clips/down00.npy.[0-9]+.", "class": "(up|down|left|right)", "probabilities": ."down": ' -- "$graphrun" predict seen clips/clips/down00.npy

@@ -125,7 +125,7 @@ static gr_status find_columns(listing *l) {
     GR_TRY(find_column(l, s->target, "target", &l->target));
     GR_TRY(need_text(l, l->target, "target"));
   } else if (!inputs) {
-    GR_TRY(find_column(l, s->label, "label", &l->label));
+    GR_TRY(gr_hint(find_column(l, s->label, "label", &l->label), "null: texts have no classes"));
   }
   if (!whole) GR_TRY(find_column(l, s->split, "split", &l->split));
   if (l->label < 0) return GR_OK;
