@@ -101,6 +101,12 @@ gr_status gr_run_hint_before(gr_run *r, gr_status s) {
   static const char try[] =
       "a smaller training.lr, a longer training.warmup_steps or training.grad_clip";
   bool newest;
+  uint64_t unread = gr_dataset_unreadable(r->me.spec->data);
+  if (unread)
+    s = gr_hint(s,
+                "%llu sample%s could not be read, and a batch without others has no gradient: "
+                "`graphrun data inspect CONFIG.yaml --audio` lists them",
+                (unsigned long long)unread, gr_text_s((int64_t)unread));
   if (r->progress.why) s = gr_hint(s, "%s", r->progress.why);
   const char *path =
       before(r->me.arena, r->saving.ckpt_dir, r->progress.step - r->progress.skipped, &newest);

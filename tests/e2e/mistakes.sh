@@ -1,4 +1,4 @@
-# mistakes.sh - 247 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 248 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -317,5 +317,6 @@ several values for a hook as a list | 65 | argument [0-9]+:1:[0-9]+: config erro
 Nesterov's momentum of none | 65 | argument [0-9]+:1:[0-9]+: config error: nesterov has no effect: the momentum of sgd is 0.*hint: training.momentum=0.9 is usual | table training.optimizer=sgd 'training.optimizer_params={nesterov: true}'
 classes for soft labels | 65 | table/g.yaml:[0-9]+:[0-9]+: type error: axis 'c' of 'p' is [0-9]+, and [0-9]+ in an operand before it.*hint: {soft_cross_entropy: .x, p.}; `graphrun ops soft_cross_entropy` says what they are | graph table 's/{cross_entropy: .logits, y./{soft_cross_entropy: [logits, y]/'
 a list of images without a line of names | 66 | bare.csv:1:1: data error: two columns are called '0'.*hint: give each a name of its own; if the first line is a row, write one above it that names them | echo a.png,0,0 >bare.csv; echo b.png,1,1 >>bare.csv; image data.image.path=bare.csv
+a list of images of which none is there, with what cannot be read left out | 76 | no finite gradient.*hint: [0-9]+ samples could not be read, and a batch without others has no gradient: .graphrun data inspect | (echo path,label; for i in 1 2 3 4 5 6 7 8; do echo "gone/a$i.ppm,a"; echo "gone/b$i.ppm,b"; done) >lost.csv; image data.image.path=lost.csv data.skip_unreadable=true training.batch_size=2
 MISTAKES
 counts
