@@ -254,6 +254,24 @@ static gr_status check_lists(const listing *l) {
   return GR_OK;
 }
 
+// An error with the reason that a part has for the most of its rows; none without a reason.
+static gr_status no_sample(const listing *l, int k) {
+  const gr_source_ops *part = l->join->part[k].ops;
+  const gr_omitted *skipped = l->request->skipped + GR_JOIN_REASONS;
+  int most = 0;
+  for (int m = 0; m < k; m++)
+    for (const gr_skip_reason *s = l->join->part[m].ops->skips; s->why || s->of; s++) skipped++;
+  for (int i = 0; part->skips[i].why || part->skips[i].of; i++)
+    if (skipped[i].n > skipped[most].n) most = i;
+  if (!skipped[most].n) return GR_OK;
+  const gr_skip_reason *why = &part->skips[most];
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "no row is a sample of '%s': %llu %s", part->name,
+                       (unsigned long long)skipped[most].n, why->why ? why->why : "are left out"),
+               "source"),
+      "%s", why->hint ? why->hint : "the lines of the source say what it leaves out");
+}
+
 static gr_status list_rows(listing *l) {
   gr_join *j = l->join;
   uint64_t all = 0;
@@ -267,6 +285,8 @@ static gr_status list_rows(listing *l) {
     for (uint32_t i = 0, n = j->part[k].ops->count(j->part[k].self); i < n; i++) add_row(l, k, i);
   if (!all || gr_unreadable_count(l->request->unreadable)) return GR_OK;
   if (j->count) return check_lists(l);
+  for (int k = 0; k < j->n; k++)
+    if (!j->part[k].ops->count(j->part[k].self)) GR_TRY(no_sample(l, k));
   const gr_join_part *a = &j->part[0], *b = &j->part[1];
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                                   "no row has a sample of each of the joined sources"),

@@ -18,6 +18,8 @@ short="made/config.yaml hooks=[made/hook.lua] model.graph=made/graph.yaml data.i
     "^texts without a text to write: 2 \(the first: gaps.csv:4\)$" -- sh -c \
     'sed "4s/,.*/,/; 9s/,.*/,/; s|^images|made/images|" made/data.csv >gaps.csv; exec "$@"' sh "$graphrun" data inspect made/config.yaml data.image.path=gaps.csv
 }
+expect "... of which none has a text" 66 "no row is a sample of 'texts': 600 without a text to write" "hint: another column for data.texts.target" -- sh -c \
+  'sed "2,\$s/,.*/,/; s|^images|made/images|" made/data.csv >none.csv; exec "$@"' sh "$graphrun" data inspect made/config.yaml data.image.path=none.csv
 check "data.json has what the model's params are set from" grep -q '"source": "image+texts", .*"height": 24, .*"vocab": 256, .*"prefix": 1' one/data.json
 sed -n '2,3p' made/test.csv | sed 's/,.*//; s|^|made/|' >few
 # shellcheck disable=SC2046
