@@ -120,8 +120,7 @@ static gr_status check_some(gr_dataset *d) {
 // The largest extents of a bucket's samples.
 static void widen(const gr_dataset *d, gr_bucket_info *b, const gr_sample *s) {
   for (int f = 0; f < d->n_fields; f++) {
-    bool has = false;
-    for (int k = 0; k < d->field[f].rank; k++) has |= d->field[f].dim[k] == GR_DIM_EXTENT;
+    bool has = gr_field_has(&d->field[f], GR_DIM_EXTENT);
     int32_t n = has ? d->ops->extent(d->self, s->index, f) : 0;
     if (n > b->extent[f]) b->extent[f] = n;
   }

@@ -216,10 +216,8 @@ static gr_status read_tables(gr_conf *expect, gr_contract *out) {
 static gr_status read_extents(gr_conf *bucket, const gr_contract *c, gr_bucket_info *out) {
   gr_conf *map = gr_conf_member(bucket, "extents");
   for (int f = 0; f < c->n_fields; f++) {
-    bool has = false;
     int64_t n = 0;
-    for (int k = 0; k < c->field[f].rank; k++) has |= c->field[f].dim[k] == GR_DIM_EXTENT;
-    if (!has) continue;
+    if (!gr_field_has(&c->field[f], GR_DIM_EXTENT)) continue;
     if (!map || map->kind != GR_CONF_MAP)
       return gr_fail(GR_ERR_CONFIG, bucket->loc, "data.expect: a bucket has no extents");
     GR_TRY(read_count(map, c->field[f].name, 1, GR_MAX_LENGTH, &n));

@@ -33,6 +33,12 @@ bool gr_file_list_is_path(const char *column) {
   return found;
 }
 
+void gr_file_list_find(gr_file_list *l, const char *label) {
+  find_column(l, label, &l->label_column, &l->label);
+  find_column(l, "split", &l->split_column, &l->split);
+  find_column(l, "weight", &l->weight_column, &l->weight);
+}
+
 gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *label,
                             const char *optional, gr_file_list *out) {
   gr_csv_format format = gr_csv_fixed;
@@ -44,9 +50,7 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   for (int i = 0; i < PATH_NAMES; i++)
     if (gr_csv_find(&out->csv, path_names[i]) >= 0)
       find_column(out, path_names[i], &out->path_column, &out->path);
-  find_column(out, label, &out->label_column, &out->label);
-  find_column(out, "split", &out->split_column, &out->split);
-  find_column(out, "weight", &out->weight_column, &out->weight);
+  gr_file_list_find(out, label);
   GR_TRY(check_columns(out, label, optional));
   if (!out->csv.rows)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},

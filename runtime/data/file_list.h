@@ -21,6 +21,8 @@ typedef struct gr_file_list {
 // Fails with GR_ERR_DATA and a location.
 GR_MUST_USE gr_status gr_file_list_open(gr_arena *, const char *path, const char *what,
                                         const char *label, const char *optional, gr_file_list *out);
+// Finds the columns of labels, splits and weights of a list whose csv is read; `label`: as above.
+void gr_file_list_find(gr_file_list *, const char *label);
 bool gr_file_list_is_path(const char *column);  // whether a column of that name has the paths
 gr_loc gr_file_list_place(const gr_file_list *, uint32_t row);  // the line of a row
 // GR_ERR_DATA with the row's line if its cell of the column is missing; column -1: there is none.

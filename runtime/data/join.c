@@ -60,12 +60,6 @@ static int64_t join_alignment(const void *self, uint32_t sample) {
   return 0;
 }
 
-static bool has_dim(const gr_field_spec *f, int64_t dim) {
-  bool has = false;
-  for (int d = 0; d < f->rank; d++) has |= f->dim[d] == dim;
-  return has;
-}
-
 // Of a part whose lengths are no lengths of the samples, they are the extents of the fields that
 // have them.
 static int32_t join_extent(const void *self, uint32_t sample, int field) {
@@ -77,7 +71,7 @@ static int32_t join_extent(const void *self, uint32_t sample, int field) {
   if (row == GR_NO_ROW) return 0;
   gr_field_spec fields[GR_MAX_FIELDS];
   (void)p->ops->fields(p->self, fields);
-  if (p->stretched && has_dim(&fields[field - p->first], GR_DIM_LENGTH))
+  if (p->stretched && gr_field_has(&fields[field - p->first], GR_DIM_LENGTH))
     return p->ops->info(p->self, row).length;
   return p->ops->extent(p->self, row, field - p->first);
 }

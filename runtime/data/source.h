@@ -39,6 +39,13 @@ typedef struct gr_field_spec {
   bool mask;
 } gr_field_spec;
 
+// Whether a field has a dimension of that kind, GR_DIM_LENGTH or GR_DIM_EXTENT.
+static inline bool gr_field_has(const gr_field_spec *f, int64_t dim) {
+  bool has = false;
+  for (int k = 0; k < f->rank; k++) has |= f->dim[k] == dim;
+  return has;
+}
+
 // A number that the data determines, such as the number of classes. It becomes the value of the
 // model's parameter of that name, if there is one.
 typedef struct gr_metadata {

@@ -37,11 +37,12 @@ typedef enum gr_image_skip {
   GR_IMAGE_MASKS  // that no image has
 } gr_image_skip;  // of gr_source_ops.skips
 
-// A Parquet file that has images.
-typedef struct gr_image_file {
+// Parquet files of one path that have images.
+typedef struct gr_image_files {
   gr_packed *file;
-  struct gr_image_file *next;
-} gr_image_file;
+  int n;
+  struct gr_image_files *next;
+} gr_image_files;
 
 typedef struct gr_image {
   gr_listing list;  // the images, each of which is a sample
@@ -49,7 +50,7 @@ typedef struct gr_image {
   bool has_values;  // labels are values: those of `values`, whose parts are the lists
   gr_table values;
   uint32_t first_of_eval;  // the number of the first image of the second list
-  gr_image_file *files;    // Parquet files, of which `kept` keeps pages
+  gr_image_files *files;   // Parquet files, of which `kept` keeps pages
   gr_kept_pages *kept;
   size_t cache_bytes;  // see gr_source_request
 } gr_image;

@@ -9,29 +9,23 @@ static const gr_packed_words words = {"image", "images", "image"};
 // ---- Files --------------------------------------------------------------------------------------
 
 static gr_status open_files(gr_image *m, const gr_names *files, gr_packed **out) {
-  uint64_t rows = 0;
-  *out = GR_NEW(m->list.arena, gr_packed, files->n);
-  for (int i = 0; i < files->n; i++) {
-    gr_image_file *f = GR_NEW(m->list.arena, gr_image_file, 1);
-    *f = (gr_image_file){&(*out)[i], m->files}, m->files = f;
-    GR_TRY(gr_packed_open(m->list.arena, files->items[i], &words, m->kept, f->file));
-    f->file->first = (uint32_t)rows;
-    rows += (uint64_t)f->file->file.rows;
-    if (rows >= INT32_MAX)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more",
-                     files->items[i]);
-  }
-  return GR_OK;
+  gr_image_files *f = GR_NEW(m->list.arena, gr_image_files, 1);
+  uint32_t ignored;
+  *f = (gr_image_files){.file = GR_NEW(m->list.arena, gr_packed, files->n), .next = m->files};
+  m->files = f, *out = f->file;
+  return gr_packed_open_all(m->list.arena, files->items, files->n, &words, m->kept, f->file, &f->n,
+                            &ignored);
 }
 
 void gr_image_close_files(gr_image *m) {
   gr_kept_close(m->kept);
-  for (gr_image_file *f = m->files; f; f = f->next) gr_packed_close(f->file);
+  for (gr_image_files *f = m->files; f; f = f->next)
+    for (int i = 0; i < f->n; i++) gr_packed_close(&f->file[i]);
 }
 
 void gr_image_note_files(const gr_image *m, gr_text *out) {
-  for (const gr_image_file *f = m->files; f; f = f->next)
-    gr_packed_note(f->file, 1, m->cache_bytes, out);
+  for (const gr_image_files *f = m->files; f; f = f->next)
+    gr_packed_note(f->file, f->n, m->cache_bytes, out);
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------
@@ -89,11 +83,6 @@ static void name_rows(gr_arena *a, const gr_packed *p, gr_file_list *rows) {
                           .data = (const unsigned char *)names};
 }
 
-static void find_column(gr_file_list *rows, const char *name, int *column, gr_array *out) {
-  *column = name ? gr_csv_find(&rows->csv, name) : -1;
-  if (*column >= 0) *out = gr_csv_array(&rows->csv, *column);
-}
-
 static gr_status read_rows(gr_image *m, const gr_names *files, const gr_packed *p,
                            const char *label, gr_file_list *out) {
   gr_arena *a = m->list.arena;
@@ -106,9 +95,7 @@ static gr_status read_rows(gr_image *m, const gr_names *files, const gr_packed *
   for (int i = 0; i < n_refused; i++)
     if (label && !strcmp(refused[i].name, label))
       return gr_about(gr_parquet_refuse(files->items[0], label, refused[i].refused), "label");
-  find_column(out, label, &out->label_column, &out->label);
-  find_column(out, "split", &out->split_column, &out->split);
-  find_column(out, "weight", &out->weight_column, &out->weight);
+  gr_file_list_find(out, label);
   name_rows(a, p, out);
   return GR_OK;
 }

@@ -56,6 +56,21 @@ gr_status gr_packed_open(gr_arena *a, const char *path, const gr_packed_words *w
   return gr_parquet_list(a, &out->file, bytes, &out->pages);
 }
 
+gr_status gr_packed_open_all(gr_arena *a, const char *const *paths, int n, const gr_packed_words *w,
+                             gr_kept_pages *kept, gr_packed *out, int *opened, uint32_t *rows) {
+  uint64_t all = 0;
+  for (*opened = 0; *opened < n;) {
+    gr_packed *p = &out[(*opened)++];
+    GR_TRY(gr_packed_open(a, paths[*opened - 1], w, kept, p));
+    p->first = (uint32_t)all;
+    all += (uint64_t)p->file.rows;
+    if (all >= INT32_MAX)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more", p->file.path);
+  }
+  *rows = (uint32_t)all;
+  return all ? GR_OK : gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no rows", paths[0]);
+}
+
 void gr_packed_close(gr_packed *p) { gr_parquet_close(&p->file); }
 
 void gr_packed_note(const gr_packed *p, int n, size_t cache_bytes, gr_text *out) {

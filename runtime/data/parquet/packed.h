@@ -28,6 +28,11 @@ GR_MUST_USE gr_status gr_packed_no_column(const gr_parquet *, const char *what, 
 // in any case.
 GR_MUST_USE gr_status gr_packed_open(gr_arena *, const char *path, const gr_packed_words *,
                                      gr_kept_pages *, gr_packed *out);
+// Opens n files, whose rows follow each other: out[n]; *opened of them are to be closed.
+// GR_ERR_DATA also where they have no rows, or 2^31 and more. *rows: how many.
+GR_MUST_USE gr_status gr_packed_open_all(gr_arena *, const char *const *paths, int n,
+                                         const gr_packed_words *, gr_kept_pages *, gr_packed *out,
+                                         int *opened, uint32_t *rows);
 void gr_packed_close(gr_packed *);  // may be called twice
 // Appends a line where so many bytes do not hold all pages of n files: they are unpacked again.
 void gr_packed_note(const gr_packed *, int n, size_t cache_bytes, gr_text *);

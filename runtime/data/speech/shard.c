@@ -154,32 +154,19 @@ static gr_status list_rows(gr_arena *a, const gr_packed *shard, const gr_manifes
 
 // ---- Files --------------------------------------------------------------------------------------
 
-static gr_status open_shard(gr_arena *a, const char *path, gr_kept_pages *kept, gr_manifest *m,
-                            uint64_t *rows) {
-  gr_packed *s = &m->shards[m->n_shards++];
-  GR_TRY(gr_packed_open(a, path, &words, kept, s));
-  s->first = (uint32_t)*rows;
-  *rows += (uint64_t)s->file.rows;
-  if (*rows < INT32_MAX) return GR_OK;
-  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more", path);
-}
-
 gr_status gr_shards_read(gr_arena *a, const char *path, const gr_manifest_keys *keys,
                          gr_kept_pages *kept, gr_manifest *out) {
   static const gr_manifest_keys usual = {0};
   gr_names files;
-  uint64_t rows = 0;
   gr_map seen = gr_map_make(a);
   *out = (gr_manifest){.path = path};
   GR_TRY(gr_file_list_match(a, path, &files));
   out->shards = GR_NEW(a, gr_packed, files.n);
-  for (int i = 0; i < files.n; i++) GR_TRY(open_shard(a, files.items[i], kept, out, &rows));
-  if (!rows) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no rows", path);
-  out->n = (uint32_t)rows;
-  out->items = GR_NEW(a, gr_utterance, rows);
-  for (int i = 0; i < out->n_shards; i++) {
+  GR_TRY(gr_packed_open_all(a, files.items, files.n, &words, kept, out->shards, &out->n_shards,
+                            &out->n));
+  out->items = GR_NEW(a, gr_utterance, out->n);
+  for (int i = 0; i < out->n_shards; i++)
     GR_TRY(list_rows(a, &out->shards[i], keys ? keys : &usual, &seen, out));
-  }
   return GR_OK;
 }
 
