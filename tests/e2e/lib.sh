@@ -77,6 +77,20 @@ expect() {
   verdict "$expect_name" "$expect_code"
 }
 
+# grade NAME CODE PATTERN COMMAND: runs it in a shell of its own; the pattern is one of all that it says, on one line.
+grade() {
+  (eval "$4") >"$(new_log)" 2>&1 </dev/null
+  code=$?
+  tr '\n' ' ' <"$log" >joined
+  if [ "$code" != "$2" ]; then
+    fail "$1" "exit code $code instead of $2"
+  elif grep -Eq -e "$3" joined; then
+    ok "$1"
+  else
+    fail "$1" "it does not say /$3/"
+  fi
+}
+
 # verdict NAME CODE: judges $code and $log by the lines of the file `patterns`.
 verdict() {
   why=

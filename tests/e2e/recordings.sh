@@ -95,21 +95,9 @@ echo '{"audio_path": "00.wav"}' >bare.jsonl
 echo '{"audio_path": "00.wav", "label": ["a"]}' >listed.jsonl
 cd ..
 speech=$source/tests/golden/parquet_samples/speech-0.parquet
-judge() {
-  (eval "$4") >"$(new_log)" 2>&1 </dev/null
-  code=$?
-  tr '\n' ' ' <"$log" >joined
-  if [ "$code" != "$2" ]; then
-    fail "$1" "exit code $code instead of $2"
-  elif grep -Eq -e "$3" joined; then
-    ok "$1"
-  else
-    fail "$1" "it does not say /$3/"
-  fi
-}
 while IFS='|' read -r name wanted pattern command; do
   pattern=$(echo "$pattern" | sed 's/^ *//; s/ *$//')
-  [ -z "$name" ] || judge "$(echo "$name" | sed 's/ *$//')" "$(echo $wanted)" "$pattern" "$command"
+  [ -z "$name" ] || grade "$(echo "$name" | sed 's/ *$//')" "$(echo $wanted)" "$pattern" "$command"
 done <<'MISTAKES'
 a column of labels called otherwise | 66 | numbers.csv:1:1: data error: the list of recordings has no column 'kind'.*hint: .*data.speech.label names another | inspect data.manifest=m/numbers.csv data.speech.label=kind
 one class in a list | 66 | argument 1:1:15: data error: all 2 recordings are of one class, 'x'.*hint: a classifier needs recordings of at least two | inspect data.manifest=m/one.csv
