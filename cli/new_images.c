@@ -2,7 +2,9 @@
 #include "cli/new_images.h"
 #include <string.h>
 #include <strings.h>
+#include "cli/new_tables.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/file_list.h"
 #include "runtime/data/image/image.h"
 #include "runtime/data/labels.h"
 
@@ -34,7 +36,7 @@ static bool has_images(const char *path) {
   return found;
 }
 
-void gr_new_captions_of(gr_new_own *o, const gr_csv *t, int captions) {
+static void make_captions(gr_new_own *o, const gr_csv *t, int captions) {
   int most = gr_new_text_tokens(t, captions, 16);
   gr_new_begin(o, "captions", "path", t->path);
   gr_new_set(o, "size", "64");
@@ -48,46 +50,87 @@ void gr_new_captions_of(gr_new_own *o, const gr_csv *t, int captions) {
                  t->columns[captions].name);
 }
 
-int gr_new_find_captions(const gr_csv *t, int path) {
-  int found = -1, n = 0;
-  for (int i = 0; i < t->n_columns; i++) {
-    bool other = i != path && strcmp(t->columns[i].name, "split") != 0;
-    if (other && t->columns[i].type == GR_COLUMN_TEXT) found = i, n++;
-  }
-  return n == 1 && gr_csv_find(t, "label") < 0 ? found : -1;
+static void make_values(gr_new_own *o, const gr_csv *t, int label) {
+  gr_new_begin(o, "image_regression", "path", t->path);
+  gr_new_set(o, "size", "64");
+  gr_new_name(o, "label", t->columns[label].name);
+  gr_new_set_scale(o, "filters: 8", t, label);
+  gr_text_printf(&o->said, "%u images; to predict: '%s', a number\n", t->rows,
+                 t->columns[label].name);
 }
 
-static gr_status no_classes(const gr_csv *t, const char *name) {
-  char list[512] = "";
+static gr_status make_classes(gr_new_own *o, const gr_csv *t, int label) {
+  const gr_column *c = &t->columns[label];
+  uint32_t rows, classes = gr_csv_distinct(t, label, &rows);
+  GR_TRY(begin_images(o, t->path));
+  if (c->type == GR_COLUMN_FLOAT) gr_new_add(o, "path", gr_new_is_class);
+  if (strcmp(c->name, "label") != 0)
+    gr_new_add(o, "path",
+               gr_arena_printf(o->arena, "label: %s   # the column of the classes",
+                               gr_new_quoted(o, c->name)));
+  gr_text_printf(&o->said, "%u images; to predict: '%s', %u classes\n", t->rows, c->name, classes);
+  gr_new_set_classes(o, classes);
+  return GR_OK;
+}
+
+// The only column of texts, or of numbers, but the paths and what is not about an image; -1: there
+// are none, or several.
+static int only_column(const gr_csv *t, int path, bool text) {
+  int found = -1, n = 0;
   for (int c = 0; c < t->n_columns; c++) {
-    size_t n = strlen(list);
-    snprintf(list + n, sizeof list - n, "%s%s", c ? ", " : "", t->columns[c].name);
+    bool other = c != path && strcmp(t->columns[c].name, "split") != 0;
+    if (!other || (t->columns[c].type == GR_COLUMN_TEXT) != text) continue;
+    if (text || !gr_csv_counts_rows(t, c)) found = c, n++;
   }
+  return n == 1 ? found : -1;
+}
+
+static gr_status find_label(const gr_new_own *o, const gr_csv *t, int path, int *out) {
+  if (o->label) return gr_new_find_label(t, o->label, -1, out);
+  *out = gr_csv_find(t, "label");
+  if (*out < 0) *out = only_column(t, path, true);
+  if (*out < 0) *out = only_column(t, path, false);
+  return GR_OK;
+}
+
+// Whether whole numbers are those of classes, however many there are: class_id.
+static bool is_called_class(const char *name) {
+  for (; *name; name++)
+    if (!strncasecmp(name, "label", 5) || !strncasecmp(name, "class", 5) ||
+        !strncasecmp(name, "categor", 7))
+      return true;
+  return false;
+}
+
+static gr_status no_label(const gr_new_own *o, const gr_csv *t) {
+  gr_text list = gr_text_make(o->arena);
+  for (int c = 0; c < t->n_columns; c++)
+    gr_text_printf(&list, "%s%s", c ? ", " : "", t->columns[c].name);
   return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
-                         "the images have no classes in a column '%s'", name),
-                 "--label=COLUMN names the column of classes, or of texts to write; there are: %s",
-                 list);
+                         "it is not clear what to predict of the images"),
+                 "--label=COLUMN names the column of classes, of numbers, or of texts to write; "
+                 "there are: %s",
+                 list.chars);
 }
 
 gr_status gr_new_images_of(gr_new_own *o, const gr_csv *t, int path) {
-  uint32_t classes, rows;
-  int label = gr_csv_find(t, "label"), captions = -1;
-  if (o->label) GR_TRY(gr_new_find_label(t, o->label, -1, &label));
-  if (!o->label) captions = gr_new_find_captions(t, path);
-  if (captions >= 0 && gr_new_has_classes(t, captions)) label = captions, captions = -1;
-  if (o->label && gr_new_has_names(t, label)) captions = label;
-  if (captions >= 0) return gr_new_captions_of(o, t, captions), GR_OK;
-  const char *name = label < 0 ? "label" : t->columns[label].name;
-  if (label < 0 || t->columns[label].type == GR_COLUMN_FLOAT) return no_classes(t, name);
-  GR_TRY(begin_images(o, t->path));
-  if (strcmp(name, "label") != 0)
-    gr_new_add(o, "path",
-               gr_arena_printf(o->arena, "label: %s   # the column of the classes",
-                               gr_new_quoted(o, name)));
-  classes = gr_csv_distinct(t, label, &rows);
-  gr_text_printf(&o->said, "%u images; to predict: '%s', %u classes\n", t->rows, name, classes);
-  gr_new_set_classes(o, classes);
-  return GR_OK;
+  uint32_t distinct;
+  int label;
+  GR_TRY(find_label(o, t, path, &label));
+  if (label < 0 || label == path) return no_label(o, t);
+  const gr_column *c = &t->columns[label];
+  bool named = !strcmp(c->name, "label"), text = c->type == GR_COLUMN_TEXT;
+  bool classes = o->label ? !gr_new_has_names(t, label) : named || gr_new_has_classes(t, label);
+  if (text && !classes) return make_captions(o, t, label), GR_OK;
+  bool value = gr_new_is_value(t, label, &distinct);
+  if (c->type == GR_COLUMN_INT && is_called_class(c->name)) value = false;
+  return value ? (make_values(o, t, label), GR_OK) : make_classes(o, t, label);
+}
+
+bool gr_new_names_images(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  return c->type == GR_COLUMN_TEXT && gr_file_list_is_path(c->name) && t->format.delimiter == ',' &&
+         gr_source_of_file(c->texts[0], NULL) == &gr_source_image;
 }
 
 gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
@@ -95,6 +138,24 @@ gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
   if (!(*found = t->typed && has_images(t->path))) return GR_OK;
   while (path < t->n_columns && !gr_ends_in(t->columns[path].name, ".path")) path++;
   return gr_new_images_of(o, t, path);
+}
+
+gr_status gr_new_find_listed_images(gr_new_own *o, const char *dir, bool *found) {
+  static const char *const names[] = {"metadata.csv", "metadata.jsonl"};
+  *found = false;
+  for (int i = 0; i < 2 && !*found; i++) {
+    const char *list = gr_arena_printf(o->arena, "%s/%s", dir, names[i]);
+    gr_csv t = {0};
+    int path = 0;
+    if (!gr_is_file(list)) continue;
+    gr_status s = gr_new_read_table(o->arena, list, &t);
+    bool good = !s;
+    gr_status_drop(s);  // LJSpeech's is no table
+    while (good && path < t.n_columns && !gr_new_names_images(&t, path)) path++;
+    *found = good && path < t.n_columns;
+    if (*found) GR_TRY(gr_new_images_of(o, &t, path));
+  }
+  return GR_OK;
 }
 
 // At any depth, within reason: a link may lead upwards.
@@ -151,11 +212,33 @@ static gr_status make_splits(gr_new_own *o, const gr_new_files *f, const char *p
   return GR_OK;
 }
 
+// Files of train and test that are in no folders are no classes, which are called so.
+static gr_status check_classes(const gr_new_own *o, const gr_new_files *f, const char *path) {
+  int n, splits = 0;
+  const char **names = gr_list_dir(o->arena, path, &n);
+  for (int i = 0; i < n; i++) {
+    gr_split split;
+    const char *inner = gr_arena_printf(o->arena, "%s/%s", path, names[i]);
+    bool known = gr_split_by_word(names[i], &split) || !strcasecmp(names[i], "test");
+    if (!gr_is_dir(inner) || !count_files(o->arena, f, inner, 1)) continue;
+    if (!known) return GR_OK;
+    splits++;
+  }
+  if (!splits) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         "'%s' has %s in folders called as splits are, and none for each class",
+                         path, f->what),
+                 "train/cats/1 and train/dogs/1; or a list of the files, as metadata.csv, and "
+                 "--from=%s/train",
+                 path);
+}
+
 gr_status gr_new_find_classes(gr_new_own *o, const gr_new_files *f, const char *path, bool *found) {
   const char *only;
   int files, classes = count_classes(o->arena, f, path, &files, &only);
   GR_TRY(make_splits(o, f, path, found));
   if (*found || !classes) return GR_OK;
+  if (classes > 1) GR_TRY(check_classes(o, f, path));
   if (classes == 1) return gr_new_find_classes(o, f, only, found);
   *found = true;
   GR_TRY(f->begin(o, path));

@@ -18,18 +18,18 @@ extern const gr_new_files gr_new_image_files;
 // Fails as `begin` does.
 GR_MUST_USE gr_status gr_new_find_classes(gr_new_own *, const gr_new_files *, const char *path,
                                           bool *found);
-// The column of texts that are written for images, whose names are in `path`: the only other one of
-// texts, where none is called label. -1: there is none.
-int gr_new_find_captions(const gr_csv *, int path);
-// *found: a table is of Parquet files that have images. Begins a project of their classes, or of
-// texts to write for them. GR_ERR_USAGE: they have neither.
+// *found: a table is of Parquet files that have images. Begins their project, as gr_new_images_of.
 GR_MUST_USE gr_status gr_new_packed_images(gr_new_own *, const gr_csv *, bool *found);
-// Begins a project of a list of images, whose names are in `path`, and says what was found: of the
-// classes in the column that the user names, or in `label`, or in the only other column of texts
-// that repeat; else of texts to write. GR_ERR_USAGE: there are neither.
+// Begins a project of a list of images, whose names are in `path`, and says what was found. What to
+// predict is in the column that the user names, or in `label`, or in the only other of texts, or of
+// numbers: classes (of texts those that repeat), numbers, or texts to write. GR_ERR_USAGE: there is
+// no such column.
 GR_MUST_USE gr_status gr_new_images_of(gr_new_own *, const gr_csv *, int path);
-// Begins one of a list of images whose column `captions` has a text to write for each, and says so.
-void gr_new_captions_of(gr_new_own *, const gr_csv *, int captions);
+// Whether a column of a list has paths of images, as data.image.path reads them.
+bool gr_new_names_images(const gr_csv *, int column);
+// *found: a folder has a list of its images, metadata.csv or .jsonl. Begins its project, as
+// gr_new_images_of.
+GR_MUST_USE gr_status gr_new_find_listed_images(gr_new_own *, const char *dir, bool *found);
 // *found: a folder has one of images and one of their masks, called so. The project finds the class
 // of each pixel, by the values of the first 1000 masks. GR_ERR_DATA: one of these cannot be read.
 GR_MUST_USE gr_status gr_new_find_masks(gr_new_own *, const char *path, bool *found);

@@ -48,52 +48,38 @@ static gr_status make_videos(gr_new_own *o, const char *list, bool compressed) {
   return GR_OK;
 }
 
-static bool is_listed(const char *name, bool *image) {
-  *image = gr_source_of_file(name, NULL) == &gr_source_image;
-  return *image || gr_source_reads(&gr_source_video, name);
-}
-
-// Images of a list, where the column that the user names has classes or texts; else the list is
-// taken for a table of numbers. path: their column; -1: it is no list of images.
-static gr_status make_labelled(gr_new_own *o, const gr_csv *t, int path, bool *found) {
-  uint32_t classes;
-  int label;
-  GR_TRY(gr_new_find_label(t, o->label, -1, &label));
-  *found = path >= 0 && !gr_new_is_value(t, label, &classes);
-  return *found ? gr_new_images_of(o, t, path) : GR_OK;
+// A file of an image or a video.
+static bool is_seen(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  if (c->type != GR_COLUMN_TEXT) return false;
+  return gr_source_of_file(c->texts[0], NULL) == &gr_source_image ||
+         gr_source_reads(&gr_source_video, c->texts[0]);
 }
 
 // A list of files: the column path says of which kind.
 static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
-  bool image = false;
-  int path = 0;
-  while (path < t->n_columns &&
-         !(t->columns[path].type == GR_COLUMN_TEXT && is_listed(t->columns[path].texts[0], &image)))
-    path++;
-  if (!(*found = path < t->n_columns)) return GR_OK;
+  int path = 0, label = gr_csv_find(t, "label");
+  while (path < t->n_columns && !is_seen(t, path)) path++;
+  *found = path < t->n_columns && (gr_new_names_images(t, path) || !o->label);
+  if (!*found) return GR_OK;
+  if (gr_new_names_images(t, path)) return gr_new_images_of(o, t, path);
   bool list = gr_file_list_is_path(t->columns[path].name) && t->format.delimiter == ',';
-  if (o->label) return make_labelled(o, t, image && list ? path : -1, found);
-  if (image && list && gr_new_find_captions(t, path) >= 0) return gr_new_images_of(o, t, path);
-  if (!list || gr_csv_find(t, "label") < 0)
+  if (!list || label < 0)
     return gr_hint(
         gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
                 "the column '%s' names files, and this is no list of them", t->columns[path].name),
         "a list has the columns path and label, with commas between them, or of images path and "
-        "one of texts to write; --label=COLUMN names another column of classes of images, and "
-        "takes other lists for tables of numbers");
-  if (t->columns[gr_csv_find(t, "label")].type == GR_COLUMN_FLOAT)
+        "one of numbers, or of texts to write; --label=COLUMN takes what is no list for a table of "
+        "numbers");
+  if (t->columns[label].type == GR_COLUMN_FLOAT)
     return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
                            "labels of the list are numbers with fractions, and there is no project "
-                           "of %s with values",
-                           image ? "images" : "videos"),
-                   image ? "a configuration of your own with `label_is: value`, and a graph whose "
-                           "y is f32: docs/data.md, Images"
-                         : "classes are whole numbers or texts");
-  gr_text_printf(&o->said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
+                           "of videos with values"),
+                   "classes are whole numbers or texts");
+  gr_text_printf(&o->said, "a list of %u videos\n", t->rows);
   uint32_t rows;
-  if (image) GR_TRY(gr_new_image_files.begin(o, t->path));
-  if (!image) GR_TRY(make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy")));
-  gr_new_set_classes(o, gr_csv_distinct(t, gr_csv_find(t, "label"), &rows));
+  GR_TRY(make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy")));
+  gr_new_set_classes(o, gr_csv_distinct(t, label, &rows));
   return GR_OK;
 }
 
@@ -296,6 +282,8 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
   GR_TRY(check_readable(o->arena, path, 0));
   GR_TRY(gr_new_find_masks(o, path, &masks));
   if (masks) return GR_OK;
+  GR_TRY(gr_new_find_listed_images(o, path, &images));
+  if (images) return GR_OK;
   GR_TRY(gr_new_find_classes(o, &gr_new_image_files, path, &images));
   if (images) return GR_OK;
   GR_TRY(look_at_recordings(o, path, &recordings));

@@ -14,9 +14,7 @@ bool gr_new_is_value(const gr_csv *t, int label, uint32_t *distinct) {
   return c->type != GR_COLUMN_TEXT && (!whole || *distinct > MAX_CLASSES);
 }
 
-// The mean of the values and their deviation, as the model's params: the network computes numbers
-// around 0 and 1.
-static const char *scale_of(gr_arena *a, const gr_csv *t, int label) {
+void gr_new_set_scale(gr_new_own *o, const char *params, const gr_csv *t, int label) {
   const gr_column *c = &t->columns[label];
   double mean = 0, square = 0, n = 0;
   for (uint32_t i = 0; i < t->rows; i++) {
@@ -25,7 +23,8 @@ static const char *scale_of(gr_arena *a, const gr_csv *t, int label) {
     mean += away / ++n, square += away * (y - mean);
   }
   double deviation = n > 0 && square > 0 ? sqrt(square / n) : 1;
-  return gr_arena_printf(a, "{width: 32, layers: 2, center: %.7g, scale: %.4g}", mean, deviation);
+  gr_new_set(o, "params",
+             gr_arena_printf(o->arena, "{%s, center: %.7g, scale: %.4g}", params, mean, deviation));
 }
 
 const char gr_new_is_class[] = "label_is: class   # not a number";
@@ -36,7 +35,7 @@ void gr_new_table_of(gr_new_own *o, const gr_csv *t, int label) {
   gr_new_begin(o, value ? "regression" : "table", "path", t->path);
   gr_new_name(o, "label", t->columns[label].name);
   if (value)
-    gr_new_set(o, "params", scale_of(o->arena, t, label));
+    gr_new_set_scale(o, "width: 32, layers: 2", t, label);
   else
     gr_new_add(o, "label", gr_new_is_class);
   gr_new_set_one_hot(o, t, label);

@@ -1,6 +1,4 @@
 // captions.c - generated images of shapes, each with a sentence that says what is seen.
-#include "base/output.h"
-#include "base/port.h"
 #include "cli/new/new.h"
 
 enum { COUNT = 600, TEST_COUNT = 100, COLORS = 3 };
@@ -42,16 +40,6 @@ static gr_status write_row(gr_arena *a, const char *dir, uint64_t row, gr_text *
 }
 
 gr_status gr_new_captions(gr_arena *a, const char *dir) {
-  const char *images = gr_arena_printf(a, "%s/images", dir);
-  gr_text lists[2] = {gr_text_make(a), gr_text_make(a)};
-  GR_TRY(gr_make_dirs(images));
-  for (int i = 0; i < 2; i++) gr_text_put(&lists[i], "path,caption\n");
-  for (uint64_t row = 0; row < COUNT + TEST_COUNT; row++) {
-    gr_arena *scratch = gr_arena_create();
-    gr_status s = write_row(scratch, images, row, &lists[row >= COUNT]);
-    gr_arena_destroy(scratch);
-    GR_TRY(s);
-  }
-  GR_TRY(gr_output_write(dir, "data.csv", lists[0].chars, lists[0].len));
-  return gr_output_write(dir, "test.csv", lists[1].chars, lists[1].len);
+  const gr_new_images images = {"path,caption\n", write_row, COUNT, TEST_COUNT};
+  return gr_new_write_images(a, dir, &images);
 }

@@ -18,7 +18,7 @@ static bool is_inside(const gr_new_shape *s, double x, double y) {
   return dy < r && dy > -r && dx < (dy + r) / 2;
 }
 
-static gr_new_shape draw_shape(const gr_rng *r, int kind) {
+gr_new_shape gr_new_draw_shape(const gr_rng *r, int kind) {
   gr_new_shape s = {.kind = kind, .radius = between(r, 0, 5, 9)};
   s.x = between(r, 1, s.radius, SIDE - s.radius), s.y = between(r, 2, s.radius, SIDE - s.radius);
   for (uint64_t c = 0; c < 3; c++) {
@@ -28,6 +28,16 @@ static gr_new_shape draw_shape(const gr_rng *r, int kind) {
   return s;
 }
 
+static bool has_pixel(const gr_new_shape *s, uint64_t i) {
+  return is_inside(s, (double)(i % SIDE) + 0.5, (double)(i / SIDE) + 0.5);
+}
+
+int gr_new_count_pixels(const gr_new_shape *s) {
+  int n = 0;
+  for (uint64_t i = 0; i < SIDE * SIDE; i++) n += has_pixel(s, i);
+  return n;
+}
+
 // PPM and PGM, which need no library: a line of text, then bytes.
 gr_status gr_new_put_shape(gr_arena *a, const gr_new_shape *s, const gr_rng *rng, const char *dir,
                            const char *masks, const char *name) {
@@ -35,7 +45,7 @@ gr_status gr_new_put_shape(gr_arena *a, const gr_new_shape *s, const gr_rng *rng
   gr_text_printf(&t, "P6 %d %d 255\n", SIDE, SIDE);
   gr_text_printf(&mask, "P5 %d %d 255\n", SIDE, SIDE);
   for (uint64_t i = 0; i < SIDE * SIDE; i++) {
-    bool inside = is_inside(s, (double)(i % SIDE) + 0.5, (double)(i / SIDE) + 0.5);
+    bool inside = has_pixel(s, i);
     for (uint64_t c = 0; c < 3; c++) {
       double v = (inside ? s->color : s->behind)[c] + between(rng, 100 + 3 * i + c, -25, 25);
       gr_text_putn(&t, &(char){(char)(unsigned char)fmax(0, fmin(255, v))}, 1);
@@ -50,7 +60,7 @@ gr_status gr_new_put_shape(gr_arena *a, const gr_new_shape *s, const gr_rng *rng
 gr_status gr_new_write_shape(gr_arena *a, const char *dir, const char *masks, const char *name,
                              int kind, uint32_t number) {
   gr_rng rng = gr_rng_make(number * KINDS + (uint32_t)kind, "shape", 0);
-  gr_new_shape s = draw_shape(&rng, kind);
+  gr_new_shape s = gr_new_draw_shape(&rng, kind);
   return gr_new_put_shape(a, &s, &rng, dir, masks, name);
 }
 

@@ -31,7 +31,11 @@ typedef struct gr_new_shape {
 // is a folder, as masks/NAME.pgm the values 0 behind it and 1 + kind in it. GR_ERR_IO.
 GR_MUST_USE gr_status gr_new_put_shape(gr_arena *, const gr_new_shape *, const gr_rng *,
                                        const char *dir, const char *masks, const char *name);
-// The same of a shape of that kind, whose place, size and colours are drawn.
+// Draws the place, size and colours of a shape of that kind.
+gr_new_shape gr_new_draw_shape(const gr_rng *, int kind);
+// Of how many pixels of its image the middle is within it.
+int gr_new_count_pixels(const gr_new_shape *);
+// Writes, as gr_new_put_shape does, a shape of that kind that is drawn by its number.
 GR_MUST_USE gr_status gr_new_write_shape(gr_arena *, const char *dir, const char *masks,
                                          const char *name, int kind, uint32_t number);
 
@@ -50,3 +54,13 @@ typedef struct gr_new_rows {
 } gr_new_rows;
 // Writes both files. GR_ERR_IO.
 GR_MUST_USE gr_status gr_new_write_rows(gr_arena *, const char *dir, const gr_new_rows *);
+
+// Images in a list: images/NAME.ppm, and data.csv and test.csv with a line below `head` for each of
+// n and n_test of them; `put` writes the image of a row into a folder and appends its line.
+typedef struct gr_new_images {
+  const char *head;
+  gr_status (*put)(gr_arena *, const char *images, uint64_t row, gr_text *list);
+  uint64_t n, n_test;
+} gr_new_images;
+// Writes all of them. GR_ERR_IO.
+GR_MUST_USE gr_status gr_new_write_images(gr_arena *, const char *dir, const gr_new_images *);

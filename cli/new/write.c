@@ -1,6 +1,7 @@
 // write.c - writes the files of a new project. See new.h.
 #include <math.h>
 #include "base/output.h"
+#include "base/port.h"
 #include "cli/new/new.h"
 
 static gr_status write_rows(gr_arena *a, const gr_new_rows *r, const char *dir, const char *name,
@@ -15,6 +16,21 @@ static gr_status write_rows(gr_arena *a, const gr_new_rows *r, const char *dir, 
 gr_status gr_new_write_rows(gr_arena *a, const char *dir, const gr_new_rows *r) {
   GR_TRY(write_rows(a, r, dir, "data", 0, r->n));
   return write_rows(a, r, dir, "test", r->n, r->n_test);
+}
+
+gr_status gr_new_write_images(gr_arena *a, const char *dir, const gr_new_images *m) {
+  const char *images = gr_arena_printf(a, "%s/images", dir);
+  gr_text lists[2] = {gr_text_make(a), gr_text_make(a)};
+  GR_TRY(gr_make_dirs(images));
+  for (int i = 0; i < 2; i++) gr_text_put(&lists[i], m->head);
+  for (uint64_t row = 0; row < m->n + m->n_test; row++) {
+    gr_arena *scratch = gr_arena_create();
+    gr_status s = m->put(scratch, images, row, &lists[row >= m->n]);
+    gr_arena_destroy(scratch);
+    GR_TRY(s);
+  }
+  GR_TRY(gr_output_write(dir, "data.csv", lists[0].chars, lists[0].len));
+  return gr_output_write(dir, "test.csv", lists[1].chars, lists[1].len);
 }
 
 static void put_number(gr_text *t, uint32_t value, int bytes) {

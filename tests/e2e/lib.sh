@@ -39,6 +39,9 @@ skip() {
   echo "SKIPPED: $1: $2"
 }
 
+# project_kinds: those of `graphrun new`.
+project_kinds() { sed -n 's/^GR_NEW_KIND(\([^,]*\),.*/\1/p' "$source/cli/new/kinds.def"; }
+
 # shipped: the configurations that are runs of their own.
 shipped() {
   (cd "$source" && find configs -name '*.yaml' | sort) | while read -r shipped_config; do

@@ -3,7 +3,7 @@
 mkdir empty && cd empty || exit 1
 # commented FILE: each line with a key has a comment, or follows one.
 commented() { awk '/^ *#/ { said = 1; next } /^ *(- )?[a-z_]+:/ && !/ # / && !said { print; bad = 1 } { said = 0 } END { exit bad }' "$1"; }
-for kind in table regression series audio speech image segmentation captions video texts pairs text rl; do
+for kind in $(project_kinds); do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
@@ -67,12 +67,14 @@ made_from captions made/captions/data.csv "images with a text to write for each"
   kind=${image%/*} && echo "$image,${kind##*/},${#image}"
 done) >kinds.csv
 cut -d, -f1,2 kinds.csv >kind.csv
+awk -F, -v OFS=, 'NR > 1 { $2 = NR / 2; $3 = NR % 5 } NR == 1 { $2 = "size"; $3 = "price" } { print }' kinds.csv >kinds3.csv
 expect "new --from a list of images with classes that are called otherwise" 0 "^[0-9]+ images; to predict: 'kind', 3 classes" -- "$graphrun" new own/kind --from=kind.csv
 check "... by that name" grep -q '^    label: "kind" ' own/kind/config.yaml
 expect "... which trains" 0 "^validation set: " -- sh -c "cd own/kind && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.ranks=1"
 expect "... that the user names" 0 "^[0-9]+ images; to predict: 'kind', 3 classes" -- "$graphrun" new own/kinds --from=kinds.csv --label=kind
 expect "... or misspells" 2 "has no column 'Kind'" "it has: path, kind, size" -- "$graphrun" new own/no --from=kinds.csv --label=Kind
-expect "... of images in Parquet files" 2 "the images have no classes in a column 'price'" "there are: .*caption" -- "$graphrun" new own/no --from="$samples/images-0.parquet" --label=price
+expect "... of which none is clear" 2 "kinds3.csv:1:1: .*it is not clear what to predict" "hint: --label=COLUMN names .*; there are: path, size, price" -- "$graphrun" new own/no --from=kinds3.csv
+expect "... of numbers, in Parquet files" 0 "5 images; to predict: 'price', a number" -- "$graphrun" new own/prices --from="$samples/images-0.parquet" --label=price
 made_from images made/image/images images "180 images of 3 classes"
 mkdir -p deep/all/circle/old deep/all/square && cp made/image/images/circle/0* deep/all/circle/old && cp made/image/images/square/0* deep/all/square
 made_from deep deep images "20 images of 2 classes"
@@ -94,8 +96,14 @@ check "... in the configuration" grep -q '^    mask_values: \[0, 1, 7\] ' own/pi
 expect "... which trains" 0 'mean_iou' -- sh -c "cd own/pixels3 && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.backend=loopback"
 printf 'P6 1 1 255\nabc' >own/pets/masks/4.ppm
 expect "... and none of colours" 66 "the mask '.*own/pets/masks/4.ppm' has 3 channels" 'hint: the value of a pixel is its class' -- "$graphrun" new own/colours --from=own/pets
-printf 'path,label\na.ppm,1.5\nb.ppm,2\n' >ages.csv
-expect "new --from a list of images with values" 66 "ages.csv:1:1: .*labels of the list are numbers with fractions" 'hint: a configuration of your own with `label_is: value`' -- "$graphrun" new own/ages --from=ages.csv
+# A folder with a list of its images, as an image folder of Hugging Face's datasets has one.
+cp -r made/image_regression/images own/measured && sed 's/^path,/file_name,/; s/^images\///' made/image_regression/data.csv >own/measured/metadata.csv
+made_from numbered own/measured "images with a value to predict" "^300 images; to predict: 'pixels', a number"
+check "... around their mean" grep -q '^  params: {filters: 8, center: 14[0-9.]*, scale: [0-9.]*} ' own/numbered/config.yaml
+sed '1s/pixels/class_id/' own/measured/metadata.csv >own/measured/classes.csv
+expect "... whose name says classes" 0 "^300 images; to predict: 'class_id', 1[0-9]* classes" -- "$graphrun" new own/pixel_classes --from=own/measured/classes.csv
+mkdir -p flat/train flat/test && cp own/pets/images/* flat/train && cp own/pets/images/* flat/test
+expect "new --from folders called as splits, without classes" 2 "flat' has images in folders called as splits are" "hint: .*metadata.csv, and --from=.*flat/train" -- "$graphrun" new own/flat --from=flat
 expect "new --from a list of images with other columns" 66 "files.csv:1:1: .*'file' names files, and this is no list" "hint: a list has the columns path and label" -- "$graphrun" new own/files --from=files.csv
 made_from clips made/video/clips/list.csv "clips of videos" "120 videos"
 # short FRAMES: a list of 24 videos of that many frames and more
@@ -170,7 +178,7 @@ check "... has none" sh -c '! grep -q "confusion\|sums\|report" own/many/graph.y
 expect "new --from a table whose last column names clients, some often" 0 "to predict: 'kind', 3 classes" "1 left out: client" -- "$graphrun" new own/clients --from=clients.csv
 printf 'a,b,kind,number\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 90; i++) print i ".5," i * i % 7 "," (i % 3 ? "k" : "K ") "," i }')" >counted.csv
 expect "... whose last column counts the rows, with a class written in two ways" 0 "to predict: 'kind', 2 classes" \
-  "^the classes 'K ' and 'k' differ in blanks or capitals alone$" -- "$graphrun" new own/counted --from=counted.csv
+  "^the classes 'K ' and 'k' differ in blanks or capitals alone$" -- "$graphrun" new own/sized --from=counted.csv
 sed 's/,[^,]*$//; 2,$s/,K *$/,0.0/; 2,$s/,k$/,1.0/' counted.csv >floats.csv
 made_from floats floats.csv "rows of numbers with a class" "to predict: 'kind', 2 classes"
 { echo text,label && awk 'BEGIN { for (i = 0; i < 60; i++) print (i % 2 ? "good caf\351 and more,a" : "poor caf\351 and less,b") }'; } >latin.csv

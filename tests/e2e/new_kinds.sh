@@ -1,7 +1,7 @@
 # new_kinds.sh - a project of each kind of `graphrun new`, as its user would: train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table regression series audio speech image segmentation captions video texts pairs text rl; do
+for kind in $(project_kinds); do
   expect "new --data=$kind" 0 -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
@@ -19,6 +19,7 @@ for kind in table regression series audio speech image segmentation captions vid
   audio) input="sounds/rise/00.wav sounds/hum/00.wav" metric=f1_macro bound='v > 0.85' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
   image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
+  image_regression) input="images/000.ppm test.csv" metric=r2 bound='v > 0.8' ;;
   segmentation) input=images/000.ppm metric=mean_iou bound='v > 0.9' ;;
   text) input="prompt.txt --tokens=20" metric=accuracy bound='v > 0.5' ;;
   esac
@@ -72,7 +73,7 @@ YAML
   table | regression | series) test=data.table.path=test.csv ;;
   texts | pairs) test=data.texts.path=test.csv ;;
   image) test=data.image.path=test ;;
-  captions) test=data.image.path=test.csv ;;
+  captions | image_regression) test=data.image.path=test.csv ;;
   segmentation) test='data.image.path=test/images data.image.masks=test/masks' ;;
   video) test=data.video.path=clips/test.csv ;;
   audio) test=data.manifest=test ;;

@@ -47,7 +47,7 @@ expect "a policy is exported by its name, too" 0 "inputs   x f32\[n,4\]" "action
   "$graphrun" export rl/run policy.onnx --program=policy
 
 # docs/onnx.md has what tests/onnx/shipped.sh prints of each configuration and kind.
-for model in $(shipped) $(sed -n 's/^GR_NEW_KIND(\([a-z]*\),.*/new-\1/p' "$source/cli/new/kinds.def"); do
+for model in $(shipped) $(project_kinds | sed s/^/new-/); do
   check "docs/onnx.md has a row of $model" grep -q "^| $model | " "$source/docs/onnx.md"
 done
 

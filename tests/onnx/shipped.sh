@@ -122,7 +122,7 @@ for config in $(shipped); do
   # shellcheck disable=SC2046
   row "$config" "$source/$config" $(arguments "$config")
 done
-for kind in $(sed -n 's/^GR_NEW_KIND(\([a-z]*\),.*/\1/p' "$source/cli/new/kinds.def"); do
+for kind in $(project_kinds); do
   [ -d "new-$kind" ] || "$graphrun" new "new-$kind" --data="$kind" >/dev/null
   row "new-$kind" "new-$kind/config.yaml" training.max_epochs=1
 done
