@@ -22,18 +22,22 @@ static bool is_of(const gr_new_files *f, const char *name) {
   return e && e->what && e->in_lists;
 }
 
-// Whether it is a Parquet file that has images, by the head of the first.
-static bool has_images(const char *path) {
+// GR_ERR_DATA: they are no Parquet files that have images, by the head of the first.
+static gr_status try_images(const char *path) {
   const gr_image_spec one = {
       .path = path, .height = 1, .width = 1, .channels = 3, .unlabelled = true};
   gr_dataset *d = NULL;
   gr_status s = gr_dataset_create(&gr_source_image, &one,
                                   &(gr_dataset_options){.n_buckets = 1, .limit = 1}, &d);
   s = s ? s : gr_dataset_check_files(d, 0, 1);
-  bool found = !s;
-  gr_status_drop(s);
   gr_dataset_close(d);
-  return found;
+  return s;
+}
+
+// Whether it is of files within Parquet, and not about them.
+static bool is_packed(const gr_csv *t, int column) {
+  const char *name = t->columns[column].name;
+  return t->typed && (gr_ends_in(name, ".path") || gr_ends_in(name, ".bytes"));
 }
 
 static void make_captions(gr_new_own *o, const gr_csv *t, int captions) {
@@ -78,7 +82,7 @@ static gr_status make_classes(gr_new_own *o, const gr_csv *t, int label) {
 static int only_column(const gr_csv *t, int path, bool text) {
   int found = -1, n = 0;
   for (int c = 0; c < t->n_columns; c++) {
-    bool other = c != path && strcmp(t->columns[c].name, "split") != 0;
+    bool other = c != path && strcmp(t->columns[c].name, "split") != 0 && !is_packed(t, c);
     if (!other || (t->columns[c].type == GR_COLUMN_TEXT) != text) continue;
     if (text || !gr_csv_counts_rows(t, c)) found = c, n++;
   }
@@ -102,22 +106,22 @@ static bool is_called_class(const char *name) {
   return false;
 }
 
-static gr_status no_label(const gr_new_own *o, const gr_csv *t) {
+static gr_status no_label(const gr_new_own *o, const gr_csv *t, int path) {
   gr_text list = gr_text_make(o->arena);
   for (int c = 0; c < t->n_columns; c++)
-    gr_text_printf(&list, "%s%s", c ? ", " : "", t->columns[c].name);
+    if (c != path && !is_packed(t, c))
+      gr_text_printf(&list, "%s%s", list.len ? ", " : "; there are: ", t->columns[c].name);
   return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
                          "it is not clear what to predict of the images"),
-                 "--label=COLUMN names the column of classes, of numbers, or of texts to write; "
-                 "there are: %s",
-                 list.chars);
+                 "--label=COLUMN names the column of classes, of numbers, or of texts to write%s",
+                 list.len ? list.chars : "; there is none beside the images");
 }
 
 gr_status gr_new_images_of(gr_new_own *o, const gr_csv *t, int path) {
   uint32_t distinct;
   int label;
   GR_TRY(find_label(o, t, path, &label));
-  if (label < 0 || label == path) return no_label(o, t);
+  if (label < 0 || label == path) return no_label(o, t, path);
   const gr_column *c = &t->columns[label];
   bool named = !strcmp(c->name, "label"), text = c->type == GR_COLUMN_TEXT;
   bool classes = o->label ? !gr_new_has_names(t, label) : named || gr_new_has_classes(t, label);
@@ -134,9 +138,19 @@ bool gr_new_names_images(const gr_csv *t, int column) {
 }
 
 gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
-  int path = 0;
-  if (!(*found = t->typed && has_images(t->path))) return GR_OK;
-  while (path < t->n_columns && !gr_ends_in(t->columns[path].name, ".path")) path++;
+  int path = 0, files = 0;
+  *found = false;
+  if (!t->typed) return GR_OK;
+  for (int c = t->n_columns - 1; c >= 0; c--)
+    if (gr_ends_in(t->columns[c].name, ".path")) path = c, files++;
+  gr_status s = try_images(t->path);
+  if (s && files > 1) return s;
+  *found = !s;
+  gr_status_drop(s);
+  if (!*found) return GR_OK;
+  bool masks = false;
+  if (!o->label) GR_TRY(gr_new_packed_masks(o, t, &masks));
+  if (masks) return GR_OK;
   return gr_new_images_of(o, t, path);
 }
 

@@ -33,3 +33,5 @@ GR_MUST_USE gr_status gr_new_find_listed_images(gr_new_own *, const char *dir, b
 // *found: a folder has one of images and one of their masks, called so. The project finds the class
 // of each pixel, by the values of the first 1000 masks. GR_ERR_DATA: one of these cannot be read.
 GR_MUST_USE gr_status gr_new_find_masks(gr_new_own *, const char *path, bool *found);
+// *found: a table is of Parquet files that have images with masks, as gr_new_find_masks.
+GR_MUST_USE gr_status gr_new_packed_masks(gr_new_own *, const gr_csv *, bool *found);

@@ -6,7 +6,7 @@
 #include "base/work.h"
 #include "cli/new_images.h"
 #include "runtime/data/file_list.h"
-#include "runtime/data/image/picture.h"
+#include "runtime/data/image/image.h"
 
 enum { VALUES = 256, IGNORED = 255, MAX_READ = 1000 };
 
@@ -22,18 +22,20 @@ static const char *find_folder(gr_arena *a, const char *path, const char *const 
   return NULL;
 }
 
-static gr_status read_mask(const char *path, bool seen[VALUES]) {
-  gr_picture p;
-  const gr_picture_use use = {.values = true};
-  GR_TRY(gr_picture_read(path, &use, &p));
-  int channels = p.channels;
-  for (int64_t i = 0; i < p.height * p.width && channels == 1; i++) seen[p.pixels[i]] = true;
+static gr_status see_values(const char *path, gr_picture p, bool seen[VALUES]) {
+  for (int64_t i = 0; i < p.height * p.width && p.channels == 1; i++) seen[p.pixels[i]] = true;
   free(p.pixels);
-  if (channels == 1) return GR_OK;
+  if (p.channels == 1) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE, "the mask '%s' has %d channels", path, channels),
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "the mask '%s' has %d channels", path, p.channels),
       "the value of a pixel is its class: gray, or a PNG with a palette; colours become values by "
       "a table of your own");
+}
+
+static gr_status read_mask(const char *path, bool seen[VALUES]) {
+  gr_picture p;
+  GR_TRY(gr_picture_read(path, &(gr_picture_use){.values = true}, &p));
+  return see_values(path, p, seen);
 }
 
 // The values of the first masks; *n: how many masks there are.
@@ -65,6 +67,14 @@ static const char *values_of(gr_arena *a, bool seen[VALUES], uint32_t *classes) 
   return counted ? gr_arena_printf(a, "%u", *classes) : gr_arena_printf(a, "%s]", list.chars);
 }
 
+static void set_values(gr_new_own *o, bool seen[VALUES], uint32_t n) {
+  uint32_t classes;
+  gr_new_set(o, "mask_values", values_of(o->arena, seen, &classes));
+  gr_new_set(o, "size", "64");
+  gr_text_printf(&o->said, "images with %u masks, of %u classes\n", n, classes);
+  gr_new_set_classes(o, classes);
+}
+
 gr_status gr_new_find_masks(gr_new_own *o, const char *path, bool *found) {
   static const char *const of_images[] = {"images", "image", "imgs", "img", "JPEGImages", NULL};
   static const char *const of_masks[] = {"masks",      "mask",  "annotations",       "labels",
@@ -72,19 +82,56 @@ gr_status gr_new_find_masks(gr_new_own *o, const char *path, bool *found) {
   const char *images = find_folder(o->arena, path, of_images);
   const char *masks = find_folder(o->arena, path, of_masks);
   bool seen[VALUES] = {false};
-  uint32_t classes;
   int n;
   *found = false;
   if (!images || !masks) return GR_OK;
   GR_TRY(find_values(o->arena, masks, seen, &n));
   if (!n) return GR_OK;
-  const char *values = values_of(o->arena, seen, &classes);
   gr_new_begin(o, "segmentation", "path", images);
   gr_new_name(o, "masks", masks);
-  gr_new_set(o, "mask_values", values);
-  gr_new_set(o, "size", "64");
-  gr_text_printf(&o->said, "images with %d masks, of %u classes\n", n, classes);
-  gr_new_set_classes(o, classes);
+  set_values(o, seen, (uint32_t)n);
   *found = true;
+  return GR_OK;
+}
+
+// ---- In Parquet files ---------------------------------------------------------------------------
+
+static gr_status read_packed(const gr_packed *p, bool seen[VALUES]) {
+  gr_status s = GR_OK;
+  for (int64_t row = 0; row < p->file.rows && p->first + row < MAX_READ && !s; row++) {
+    gr_packed_file f;
+    gr_picture mask;
+    s = gr_packed_read(p, row, p->file.path, &f);
+    s = s ? s
+          : gr_picture_decode(p->file.path, f.bytes.first, f.bytes.n,
+                              &(gr_picture_use){.values = true}, &mask);
+    s = s ? s : see_values(p->file.path, mask, seen);
+    s = gr_packed_end(&f, s);
+  }
+  return s;
+}
+
+gr_status gr_new_packed_masks(gr_new_own *o, const gr_csv *t, bool *found) {
+  enum { KEPT = 16 << 20 };
+  bool seen[VALUES] = {false};
+  gr_names files;
+  int opened = 0;
+  uint32_t rows;
+  GR_TRY(gr_file_list_match(o->arena, t->path, &files));
+  gr_packed *packed = GR_NEW(o->arena, gr_packed, files.n);
+  gr_kept_pages *kept = gr_kept_open(KEPT);
+  if (!kept) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read masks");
+  gr_status s = gr_packed_open_all(o->arena, files.items, files.n, &gr_image_packed_masks, kept,
+                                   packed, &opened, &rows);
+  *found = !s;
+  gr_status_drop(s);  // there are none
+  s = GR_OK;
+  for (int i = 0; i < files.n && *found && !s; i++) s = read_packed(&packed[i], seen);
+  gr_kept_close(kept);
+  for (int i = 0; i < opened; i++) gr_packed_close(&packed[i]);
+  if (s || !*found) return s;
+  gr_new_begin(o, "segmentation", "path", t->path);
+  gr_new_drop(o, "masks");
+  set_values(o, seen, rows);
   return GR_OK;
 }

@@ -53,8 +53,8 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   gr_file_list_find(out, label);
   GR_TRY(check_columns(out, label, optional));
   if (!out->csv.rows)
-    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
-                           "the list of %s has no rows, only a line of names", what),
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1}, "the list of %s has no rows%s", what,
+                           out->csv.typed ? "" : ", only a line of names"),
                    "a row has the path and the label of a file");
   return GR_OK;
 }
@@ -65,9 +65,9 @@ gr_loc gr_file_list_place(const gr_file_list *l, uint32_t row) {
 
 gr_status gr_file_list_check(const gr_file_list *l, uint32_t row, int column) {
   if (column < 0 || !gr_csv_missing(&l->csv, row, column)) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "there is no %s in this line",
-                         l->csv.columns[column].name),
-                 "fill it in, or leave out the line");
+  return gr_hint(gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "there is no %s in this %s",
+                         l->csv.columns[column].name, gr_csv_unit(&l->csv)),
+                 "fill it in, or leave out the %s", gr_csv_unit(&l->csv));
 }
 
 gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes) {
@@ -110,7 +110,7 @@ gr_status gr_file_list_weight(const gr_file_list *l, uint32_t row, bool *has, fl
   *out = (float)v;
   if (v >= 0 && v <= 1e30) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, gr_file_list_place(l, row),
-                         "the weight in this line is no number of at least 0"),
+                         "the weight in this %s is no number of at least 0", gr_csv_unit(&l->csv)),
                  "data.sampler=weighted draws samples in proportion to their weights");
 }
 
@@ -122,9 +122,9 @@ gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
   const char *word = gr_array_text(scratch, &l->split, row);
   gr_status s = GR_OK;
   if (!gr_split_by_word(word, out))
-    s = gr_hint(
-        gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "the split in this line is '%s'", word),
-        GR_SPLIT_WORDS);
+    s = gr_hint(gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "the split in this %s is '%s'",
+                        gr_csv_unit(&l->csv), word),
+                GR_SPLIT_WORDS);
   return gr_arena_end(scratch, s);
 }
 

@@ -5,9 +5,10 @@
 
 // A file as it is listed. The key of `info` is a hash of its name, and its location the row's.
 typedef struct gr_listed {
-  const char *name, *path;         // as the list has it, and where it is
-  const char *mask;                // where the mask of an image is; NULL: it has none
-  const struct gr_packed *packed;  // the Parquet file that has it, in the row of its place; or NULL
+  const char *name, *path;  // as the list has it, and where it is
+  const char *mask;         // where the mask of an image is; NULL: it has none
+  // The Parquet files that have it and its mask, in the row of its place; or NULL.
+  const struct gr_packed *packed, *packed_mask;
   gr_sample_info info;
 } gr_listed;
 

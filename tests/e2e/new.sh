@@ -73,8 +73,10 @@ check "... by that name" grep -q '^    label: "kind" ' own/kind/config.yaml
 expect "... which trains" 0 "^validation set: " -- sh -c "cd own/kind && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.ranks=1"
 expect "... that the user names" 0 "^[0-9]+ images; to predict: 'kind', 3 classes" -- "$graphrun" new own/kinds --from=kinds.csv --label=kind
 expect "... or misspells" 2 "has no column 'Kind'" "it has: path, kind, size" -- "$graphrun" new own/no --from=kinds.csv --label=Kind
-expect "... of which none is clear" 2 "kinds3.csv:1:1: .*it is not clear what to predict" "hint: --label=COLUMN names .*; there are: path, size, price" -- "$graphrun" new own/no --from=kinds3.csv
+expect "... of which none is clear" 2 "kinds3.csv:1:1: .*it is not clear what to predict" "hint: --label=COLUMN names .*; there are: size, price" -- "$graphrun" new own/no --from=kinds3.csv
 expect "... of numbers, in Parquet files" 0 "5 images; to predict: 'price', a number" -- "$graphrun" new own/prices --from="$samples/images-0.parquet" --label=price
+made_from packed_masks "$samples/masks.parquet" "images with a class for each pixel" "^images with 6 masks, of 3 classes"
+expect "... of two columns of images" 66 "has two columns of images, 'left.bytes' and 'right.bytes'" "hint: .*dataset.rename_column\('left', 'image'\)" -- "$graphrun" new own/no --from="$samples/images-two.parquet"
 made_from images made/image/images images "180 images of 3 classes"
 mkdir -p deep/all/circle/old deep/all/square && cp made/image/images/circle/0* deep/all/circle/old && cp made/image/images/square/0* deep/all/square
 made_from deep deep images "20 images of 2 classes"

@@ -74,6 +74,21 @@ missing = [images(1, 1)[0], {"image": {"bytes": None, "path": "a.png"}, "label":
            {"image": {"bytes": b"P5 3", "path": None}, "label": 1, "caption": "c", "price": 2.0}]
 pq.write_table(pa.Table.from_pylist(missing, IMAGES), folder / "images-missing.parquet", compression="NONE")
 
+# Images beside their masks, whose values are 0, 1 or 5 and of one pixel 255, and beside a third column; beside masks,
+# and not called image; and beside others, of which none is called image.
+MASKS = pa.schema([("mask", IMAGE), ("image", IMAGE), ("depth", IMAGE)])
+def mask(i):
+    return b"P5 3 2 255\n" + bytes([[0, 1, 5][i % 3]] * 5 + [255])
+rows = [{"image": {"bytes": pixels(i), "path": f"{i}.pgm"}, "mask": {"bytes": mask(i), "path": None},
+         "depth": {"bytes": b"", "path": None}} for i in range(6)]
+pq.write_table(pa.Table.from_pylist(rows, MASKS), folder / "masks.parquet", compression="ZSTD", row_group_size=4)
+PHOTOS = pa.schema([("mask", IMAGE), ("photo", IMAGE)])
+pq.write_table(pa.Table.from_pylist([{"photo": x["image"], "mask": x["mask"]} for x in rows], PHOTOS),
+               folder / "masks-photo.parquet", compression="ZSTD")
+TWO = pa.schema([("left", IMAGE), ("right", IMAGE)])
+pq.write_table(pa.Table.from_pylist([{"left": x["image"], "right": x["mask"]} for x in rows], TWO),
+               folder / "images-two.parquet", compression="ZSTD")
+
 # Numbers that stand for names, as datasets keeps them of a ClassLabel: of images beside texts and a number, of
 # recordings, and one that stands for none.
 NAMES = ["zebra", "ant", "unused"]

@@ -62,18 +62,22 @@ GR_MUST_USE gr_status gr_image_list(gr_image *, const gr_source_request *);
 // that column; NULL: they have none. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_image_list_packed(gr_image *, const gr_source_request *,
                                            const gr_listing_part *, const char *label);
-void gr_image_close_files(gr_image *);  // at the end
+extern const gr_packed_words gr_image_packed_masks;  // of the masks beside them
+void gr_image_close_files(gr_image *);               // at the end
 // Appends a line where the cache does not hold their pages.
 void gr_image_note_files(const gr_image *, gr_text *out);
 // Reads an image as gr_picture_read, or with out NULL its head as gr_picture_probe, also of a
 // Parquet file.
 GR_MUST_USE gr_status gr_image_read_file(const gr_listed *, const gr_picture_use *,
                                          gr_picture *out);
+// The same of its mask.
+GR_MUST_USE gr_status gr_image_read_mask_file(const gr_listed *, const gr_picture_use *,
+                                              gr_picture *out);
 // Masks (masks.c). Reads one, whose values become classes. GR_ERR_DATA. The caller frees its
 // pixels.
-GR_MUST_USE gr_status gr_image_read_mask(const gr_image_spec *, const char *path, gr_picture *out);
+GR_MUST_USE gr_status gr_image_read_mask(const gr_image_spec *, const gr_listed *, gr_picture *out);
 // The same, or a mask that is an image, scaled as its image is: [height, width], or x's shape.
-GR_MUST_USE gr_status gr_image_fit_mask(const gr_image_spec *, const char *path,
+GR_MUST_USE gr_status gr_image_fit_mask(const gr_image_spec *, const gr_listed *,
                                         const gr_picture *image, unsigned char *out);
 // What is wrong with a file's mask by its head.
 GR_MUST_USE gr_status gr_image_probe_mask(const gr_image *, const gr_listed *file);

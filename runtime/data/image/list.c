@@ -85,12 +85,11 @@ static gr_status add_masks(gr_image *m, const gr_source_request *r, const gr_fil
   return GR_OK;
 }
 
-static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *p) {
+static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *p,
+                           const char *label) {
   gr_file_list rows;
   gr_listing *l = &m->list;
   uint32_t before = l->count;
-  bool masks = gr_image_has_masks(&m->spec);
-  const char *label = masks || m->spec.unlabelled ? NULL : m->values.spec.label;
   bool classes = true;
   gr_status opened = gr_listing_open(l, &p->images, label, &rows);
   if (opened && label && rows.columns_known && gr_csv_find(&rows.csv, label) < 0)
@@ -99,18 +98,25 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
   if (label) GR_TRY(gr_image_take_labels(m, &rows, &classes));
   if (!classes) rows.label_column = -1;
   GR_TRY(gr_listing_add_list(l, r, &p->images, &rows));
-  return masks ? add_masks(m, r, &rows, p->masks, before) : GR_OK;
+  return gr_image_has_masks(&m->spec) ? add_masks(m, r, &rows, p->masks, before) : GR_OK;
 }
 
 // ---- All ----------------------------------------------------------------------------------------
 
 static gr_status list_path(gr_image *m, const gr_source_request *r, const part *p) {
   const char *path = p->images.path;
-  if (gr_packed_named(path))
-    return gr_image_list_packed(m, r, &p->images, m->spec.unlabelled ? NULL : m->values.spec.label);
-  if (!gr_is_dir(path)) return list_rows(m, r, p);
+  bool masks = gr_image_has_masks(&m->spec), packed = gr_packed_named(path);
+  const char *label = masks || m->spec.unlabelled ? NULL : m->values.spec.label;
+  if (packed && p->masks)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "images in Parquet files have their masks beside them, and no "
+                                    "folder of masks"),
+                            "masks eval_masks"),
+                   "null reads those of the column 'mask'");
+  if (packed) return gr_image_list_packed(m, r, &p->images, label);
+  if (!gr_is_dir(path)) return list_rows(m, r, p, label);
   if (m->spec.unlabelled) return gr_listing_tree(&m->list, r, &p->images);
-  if (!gr_image_has_masks(&m->spec)) return gr_listing_folders(&m->list, r, &p->images);
+  if (!masks) return gr_listing_folders(&m->list, r, &p->images);
   if (p->masks) return list_masked(m, r, p);
   return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                   "the masks of the images in the folder '%s' are not given", path),

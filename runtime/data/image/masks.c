@@ -27,32 +27,32 @@ static gr_status read_classes(const gr_image_spec *s, const char *path, gr_pictu
   return GR_OK;
 }
 
-gr_status gr_image_read_mask(const gr_image_spec *s, const char *path, gr_picture *out) {
+gr_status gr_image_read_mask(const gr_image_spec *s, const gr_listed *file, gr_picture *out) {
   const gr_picture_use use = use_of_mask(s);
-  GR_TRY(gr_picture_read(path, &use, out));
-  gr_status e =
-      s->pictures ? gr_picture_convert(path, out, s->channels) : read_classes(s, path, out);
+  GR_TRY(gr_image_read_mask_file(file, &use, out));
+  gr_status e = s->pictures ? gr_picture_convert(file->mask, out, s->channels)
+                            : read_classes(s, file->mask, out);
   if (e) free(out->pixels);
   return e;
 }
 
 gr_status gr_image_name_mask(const gr_image *m, const gr_listed *file, gr_status s) {
   bool folder = m->spec.masks || m->spec.eval_masks;
-  if (!s || !folder || gr_is_file(file->mask)) return s;
+  if (!s || !folder || file->packed_mask || gr_is_file(file->mask)) return s;
   return gr_hint(s,
                  "it is the mask of '%s', and is called as the image, with .png, _mask.png, .pgm%s "
                  "or .npy behind it",
                  file->path, m->spec.pictures ? ", .jpg, .jpeg, .ppm" : "");
 }
 
-gr_status gr_image_fit_mask(const gr_image_spec *s, const char *path, const gr_picture *image,
+gr_status gr_image_fit_mask(const gr_image_spec *s, const gr_listed *file, const gr_picture *image,
                             unsigned char *out) {
   gr_picture p;
-  GR_TRY(gr_image_read_mask(s, path, &p));
+  GR_TRY(gr_image_read_mask(s, file, &p));
   gr_status e = GR_OK;
   if (p.height != image->height || p.width != image->width)
     e = gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                "the mask '%s' has %lld x %lld pixels, its image %lld x %lld", path,
+                "the mask '%s' has %lld x %lld pixels, its image %lld x %lld", file->mask,
                 (long long)p.width, (long long)p.height, (long long)image->width,
                 (long long)image->height);
   if (!e && s->pictures) e = gr_picture_fit(&p, s->resize, s->height, s->width, out);
@@ -64,5 +64,5 @@ gr_status gr_image_fit_mask(const gr_image_spec *s, const char *path, const gr_p
 
 gr_status gr_image_probe_mask(const gr_image *m, const gr_listed *file) {
   const gr_picture_use use = use_of_mask(&m->spec);
-  return gr_image_name_mask(m, file, gr_picture_probe(file->mask, &use));
+  return gr_image_name_mask(m, file, gr_image_read_mask_file(file, &use, NULL));
 }

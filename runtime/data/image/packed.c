@@ -4,16 +4,18 @@
 #include "base/map.h"
 #include "runtime/data/image/image.h"
 
-static const gr_packed_words words = {"image", "images", "image"};
+static const gr_packed_words words = {"image", "images", "image", .except = "mask"};
+const gr_packed_words gr_image_packed_masks = {"mask", "masks", "mask", .strict = true};
 
 // ---- Files --------------------------------------------------------------------------------------
 
-static gr_status open_files(gr_image *m, const gr_names *files, gr_packed **out) {
+static gr_status open_files(gr_image *m, const gr_names *files, const gr_packed_words *w,
+                            gr_packed **out) {
   gr_image_files *f = GR_NEW(m->list.arena, gr_image_files, 1);
   uint32_t ignored;
   *f = (gr_image_files){.file = GR_NEW(m->list.arena, gr_packed, files->n), .next = m->files};
   m->files = f, *out = f->file;
-  return gr_packed_open_all(m->list.arena, files->items, files->n, &words, m->kept, f->file, &f->n,
+  return gr_packed_open_all(m->list.arena, files->items, files->n, w, m->kept, f->file, &f->n,
                             &ignored);
 }
 
@@ -104,17 +106,14 @@ gr_status gr_image_list_packed(gr_image *m, const gr_source_request *r, const gr
                                const char *label) {
   gr_listing *l = &m->list;
   gr_names files;
-  gr_packed *packed;
+  gr_packed *packed, *masks = NULL;
   gr_file_list rows;
   uint32_t before = l->count;
   bool classes = true;
-  if (gr_image_has_masks(&m->spec) && !l->inputs)
-    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                                    "images in Parquet files have no masks that are read"),
-                            "mask_values"),
-                   "images and masks as files, in folders or in a list");
   GR_TRY(gr_file_list_match(l->arena, p->path, &files));
-  GR_TRY(open_files(m, &files, &packed));
+  GR_TRY(open_files(m, &files, &words, &packed));
+  if (gr_image_has_masks(&m->spec) && !l->inputs)
+    GR_TRY(gr_about(open_files(m, &files, &gr_image_packed_masks, &masks), "mask_values"));
   GR_TRY(read_rows(m, &files, packed, label, &rows));
   GR_TRY(gr_listing_check_split(l, p, &rows));
   if (label) GR_TRY(gr_image_take_labels(m, &rows, &classes));
@@ -126,20 +125,32 @@ gr_status gr_image_list_packed(gr_image *m, const gr_source_request *r, const gr
     while (k + 1 < files.n && packed[k + 1].first <= i - before) k++;
     file->packed = &packed[k];
     file->path = gr_arena_printf(l->arena, "%s:%d", file->info.loc.file, file->info.loc.line);
+    if (masks) file->packed_mask = &masks[k], file->mask = file->path;
   }
   return GR_OK;
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-gr_status gr_image_read_file(const gr_listed *file, const gr_picture_use *use, gr_picture *out) {
+static gr_status read_packed(const gr_packed *packed, const gr_listed *file,
+                             const gr_picture_use *use, gr_picture *out) {
   gr_packed_file f;
-  if (!file->packed)
-    return out ? gr_picture_read(file->path, use, out) : gr_picture_probe(file->path, use);
-  gr_status s = gr_packed_read(file->packed, file->info.loc.line - 1, file->path, &f);
+  gr_status s = gr_packed_read(packed, file->info.loc.line - 1, file->path, &f);
   s = s ? s : gr_picture_decode(file->path, f.bytes.first, f.bytes.n, use, out);
   bool read = !s && out;
   s = gr_packed_end(&f, s);
   if (s && read) free(out->pixels);
   return s;
+}
+
+static gr_status read_file(const char *path, const gr_picture_use *use, gr_picture *out) {
+  return out ? gr_picture_read(path, use, out) : gr_picture_probe(path, use);
+}
+
+gr_status gr_image_read_file(const gr_listed *f, const gr_picture_use *use, gr_picture *out) {
+  return f->packed ? read_packed(f->packed, f, use, out) : read_file(f->path, use, out);
+}
+
+gr_status gr_image_read_mask_file(const gr_listed *f, const gr_picture_use *use, gr_picture *out) {
+  return f->packed_mask ? read_packed(f->packed_mask, f, use, out) : read_file(f->mask, use, out);
 }

@@ -12,11 +12,11 @@ typedef struct counts {
   uint32_t masks[2], failed;
 } counts;
 
-static gr_status count_mask(const gr_image *m, const char *path, unsigned char *room,
+static gr_status count_mask(const gr_image *m, const gr_listed *file, unsigned char *room,
                             uint64_t of[VALUES]) {
   const gr_image_spec *s = &m->spec;
   gr_picture p;
-  GR_TRY(gr_image_read_mask(s, path, &p));
+  GR_TRY(gr_image_read_mask(s, file, &p));
   gr_picture_nearest(&p, s->resize, s->height, s->width, GR_IMAGE_IGNORED, room);
   for (int64_t i = 0; i < s->height * s->width; i++) of[room[i]]++;
   free(p.pixels);
@@ -34,7 +34,7 @@ static void count_masks(const gr_image *m, const gr_sample *all, uint32_t n, cou
     gr_status stopped = gr_work_step(1);
     gr_status_drop(stopped);
     if (stopped) break;
-    gr_status s = count_mask(m, m->list.file[all[i].index].mask, room, c->of[all[i].split]);
+    gr_status s = count_mask(m, &m->list.file[all[i].index], room, c->of[all[i].split]);
     gr_status_drop(s);
     c->failed += s != GR_OK;
     c->masks[all[i].split] += !s;

@@ -203,7 +203,7 @@ static gr_status read_image(const gr_image_spec *s, const gr_listed *file, unsig
   GR_TRY(gr_image_read_file(file, &use, &p));
   gr_status e = gr_picture_convert(file->path, &p, s->channels);
   if (!e && file->mask)
-    e = gr_image_fit_mask(s, file->mask, &p, out + s->height * s->width * s->channels);
+    e = gr_image_fit_mask(s, file, &p, out + s->height * s->width * s->channels);
   e = e ? e : gr_picture_fit(&p, s->resize, s->height, s->width, out);
   free(p.pixels);
   return e;

@@ -27,17 +27,38 @@ static int find_names(const gr_parquet *p, const char *bytes) {
   return -1;
 }
 
-// The only column NAME.bytes.
-static gr_status find_bytes(const gr_parquet *p, const gr_packed_words *w, int *out) {
-  char what[64], hint[128];
+static bool is_called(const char *column, const char *name) {
+  size_t n = name ? strlen(name) : 0;
+  return n && !strncmp(column, name, n) && !strcmp(column + n, ".bytes");
+}
+
+static gr_status refuse_second(const gr_parquet *p, const gr_packed_words *w, int first,
+                               int second) {
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has two columns of %s, '%s' and '%s'",
+                         p->path, w->many, p->columns[first].name, p->columns[second].name),
+                 "of several the one called %s is read: in Python, "
+                 "dataset.rename_column('%.*s', '%s')",
+                 w->column, (int)strcspn(p->columns[first].name, "."), p->columns[first].name,
+                 w->column);
+}
+
+// The column NAME.bytes of that name, else the only one of any; -1: there is none.
+static gr_status find_column(const gr_parquet *p, const gr_packed_words *w, int *out) {
+  int second = -1;
   *out = -1;
   for (int i = 0; i < p->n_columns; i++) {
-    if (!gr_ends_in(p->columns[i].name, ".bytes")) continue;
-    if (*out >= 0)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has two columns of %s, '%s' and '%s'", p->path,
-                     w->many, p->columns[*out].name, p->columns[i].name);
-    *out = i;
+    const char *name = p->columns[i].name;
+    if (is_called(name, w->column)) return *out = i, GR_OK;
+    if (w->strict || !gr_ends_in(name, ".bytes") || is_called(name, w->except)) continue;
+    if (*out >= 0) second = i;
+    if (*out < 0) *out = i;
   }
+  return second < 0 ? GR_OK : refuse_second(p, w, *out, second);
+}
+
+static gr_status find_bytes(const gr_parquet *p, const gr_packed_words *w, int *out) {
+  char what[64], hint[128];
+  GR_TRY(find_column(p, w, out));
   snprintf(what, sizeof what, "of %s", w->many);
   snprintf(hint, sizeof hint, "datasets writes them as %s, a struct of bytes and path", w->column);
   if (*out < 0) return gr_packed_no_column(p, what, hint);

@@ -8,6 +8,8 @@
 typedef struct gr_packed_words {
   const char *one, *many;  // "recording", "recordings"
   const char *column;      // what the column is called: "audio"
+  const char *except;      // what one of other files is called; or NULL
+  bool strict;             // no column that is called otherwise has the files
 } gr_packed_words;
 
 typedef struct gr_packed {
@@ -23,9 +25,9 @@ typedef struct gr_packed {
 bool gr_packed_named(const char *path);
 // GR_ERR_DATA: "has no column WHAT", with those that there are and a hint.
 GR_MUST_USE gr_status gr_packed_no_column(const gr_parquet *, const char *what, const char *hint);
-// Opens a file and finds its only column of files, in the arena; `path` is borrowed, and so are the
-// kept pages, which end before the file is closed. Fails with GR_ERR_DATA; gr_packed_close follows
-// in any case.
+// Opens a file and finds its column of files, the one called so or the only one, in the arena;
+// `path` is borrowed, and so are the kept pages, which end before the file is closed. Fails with
+// GR_ERR_DATA; gr_packed_close follows in any case.
 GR_MUST_USE gr_status gr_packed_open(gr_arena *, const char *path, const gr_packed_words *,
                                      gr_kept_pages *, gr_packed *out);
 // Opens n files, whose rows follow each other: out[n]; *opened of them are to be closed.

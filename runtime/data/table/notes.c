@@ -73,7 +73,7 @@ static void put_unknown(const gr_table_part *p, gr_text *out) {
                  out->len ? "\n" : "", p->unknown, gr_text_s(p->unknown), p->columns.path,
                  p->unknown == 1 ? "is" : "are");
   if (loc.file)
-    gr_text_printf(out, "line %d", loc.line);
+    gr_text_printf(out, "%s %d", gr_csv_unit(p->columns.items[0].csv), loc.line);
   else
     gr_text_put(out, gr_columns_where(&p->columns, p->unknown_row, p->columns.path, where));
   gr_text_printf(out, ", of '%s': all features of such a column are 0 there", p->unknown_column);

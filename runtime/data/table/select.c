@@ -225,8 +225,9 @@ static gr_status check_roles(const gr_table *t, const gr_table_part *p) {
 static gr_status check_some(const gr_table_part *p) {
   if (p->columns.rows) return GR_OK;
   gr_loc names = gr_columns_names(&p->columns);
-  gr_status s = gr_fail(GR_ERR_DATA, names, "'%s' has no rows%s", p->columns.path,
-                        names.file ? ", only a line of names" : "");
+  gr_status s =
+      gr_fail(GR_ERR_DATA, names, "'%s' has no rows%s", p->columns.path,
+              names.file && !p->columns.items[0].csv->typed ? ", only a line of names" : "");
   return gr_hint(s, "a row is a sample: write some, or name another file");
 }
 

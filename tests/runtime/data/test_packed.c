@@ -138,6 +138,44 @@ static void refuses(const images *m, gr_code code, const char *why) {
   fixture_fails(open_images(m, &d), code, 0, why);
 }
 
+// The column called mask beside that called image, in each row: classes of pixels, or images.
+static void read_masks(const char *path) {
+  static const int value[] = {0, 1, 5};
+  images m = of_samples(path);
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  memset(m.spec.class_of, GR_IMAGE_NO_CLASS, sizeof m.spec.class_of);
+  m.spec.class_of[255] = GR_IMAGE_IGNORED, m.spec.n_values = 3;
+  for (int i = 0; i < 3; i++) m.spec.class_of[value[i]] = (unsigned char)i;
+  MUST(open_images(&m, &d));
+  MUST(gr_dataset_check_files(d, 0, 1));
+  expect_pixels(d, 6);
+  first_batch(d, GR_SPLIT_TRAIN, &l, &b);
+  const int32_t *y = fixture_field(b, "y", &t);
+  CHECK(t.dtype == GR_I32, "classes of pixels");
+  for (int i = 0; i < 6; i++) {
+    CHECK(y[i * H * W] == (int32_t)(b->sample[i] % 3), "class %d of %u", y[i * H * W],
+          b->sample[i]);
+    CHECK(y[i * H * W + H * W - 1] == -100, "a pixel that does not count");
+  }
+  gr_loader_close(l);
+  gr_dataset_close(d);
+  m.spec.n_values = 0, m.spec.pictures = true;
+  MUST(open_images(&m, &d));
+  first_batch(d, GR_SPLIT_TRAIN, &l, &b);
+  const unsigned char *picture = fixture_field(b, "y", &t);
+  CHECK(t.dtype == GR_U8 && picture[H * W] == value[b->sample[1] % 3], "masks that are images");
+  gr_loader_close(l);
+  gr_dataset_close(d);
+}
+
+static void masks(void) {
+  read_masks(SAMPLES "/masks.parquet");
+  read_masks(SAMPLES "/masks-photo.parquet");
+}
+
 static void bad_files(void) {
   images m = of_samples(SAMPLES "/images-missing.parquet");
   gr_dataset *d;
@@ -154,7 +192,12 @@ static void bad_files(void) {
   m.spec.labels.label = "kind";
   refuses(&m, GR_ERR_DATA, "has no column 'kind'");
   m.spec.labels.label = NULL, m.spec.pictures = true;
-  refuses(&m, GR_ERR_CONFIG, "images in Parquet files have no masks");
+  refuses(&m, GR_ERR_DATA, "has no column of masks");
+  m.spec.path = SAMPLES "/masks.parquet", m.spec.masks = SAMPLES;
+  refuses(&m, GR_ERR_CONFIG, "have their masks beside them, and no folder of masks");
+  m = of_samples(SAMPLES "/images-two.parquet");
+  m.spec.unlabelled = true;
+  refuses(&m, GR_ERR_DATA, "has two columns of images, 'left.bytes' and 'right.bytes'");
   m = of_samples(SAMPLES "/kinds-0.parquet");
   refuses(&m, GR_ERR_DATA, "has no column of images");
   m = of_samples(SAMPLES "/none-*.parquet");
@@ -163,6 +206,6 @@ static void bad_files(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"classes", classes}, {"other_labels", other_labels},
-             {"with_texts", with_texts}, {"names_of_classes", names_of_classes},
+             {"with_texts", with_texts}, {"names_of_classes", names_of_classes}, {"masks", masks},
              {"bad_files", bad_files});
 }
