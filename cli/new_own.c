@@ -8,79 +8,18 @@
 #include "cli/new_columns.h"
 #include "cli/new_edit.h"
 #include "cli/new_images.h"
+#include "cli/new_lists.h"
 #include "cli/new_recordings.h"
 #include "cli/new_sounds.h"
 #include "cli/new_tables.h"
 #include "job/paths.h"
 #include "runtime/data/csv.h"
-#include "runtime/data/dataset.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/source.h"
-#include "runtime/data/video/video.h"
-
-// ---- Lists of files -----------------------------------------------------------------------------
 
 static bool is_of(const char *path, const char *ending) {
   const char *dot = strrchr(path, '.');
   return dot && !strcasecmp(dot, ending);
-}
-
-// Clips are as long as the shortest video, where that is shorter than they would be.
-static gr_status make_videos(gr_new_own *o, const char *list, bool compressed) {
-  enum { FRAMES = 8, SIDE = 64 };  // the first as cli/new/video/config.yaml
-  const gr_video_spec one = {
-      .path = list, .frames = 1, .stride = INT32_MAX, .height = SIDE, .width = SIDE};
-  int64_t least = FRAMES;
-  gr_dataset *d;
-  gr_new_begin(o, "video", "path", list);
-  if (compressed)
-    gr_new_add(o, "path",
-               gr_arena_printf(o->arena, "size: %d   # pixels, to which frames are scaled", SIDE));
-  GR_TRY(gr_dataset_create(&gr_source_video, &one, &(gr_dataset_options){.n_buckets = 1}, &d));
-  const gr_video *v = gr_dataset_source(d);
-  for (uint32_t i = 0; i < v->n_files; i++)
-    if (v->file[i].frames < least) least = v->file[i].frames;
-  gr_dataset_close(d);
-  if (least == FRAMES) return GR_OK;
-  if (least < 2) least = 2;  // the network takes no fewer: the error names the video
-  gr_new_set(o, "frames", gr_arena_printf(o->arena, "%lld", (long long)least));
-  gr_text_printf(&o->said, "clips of %lld frames, as the shortest video has\n", (long long)least);
-  return GR_OK;
-}
-
-// A file of an image or a video.
-static bool is_seen(const gr_csv *t, int column) {
-  const gr_column *c = &t->columns[column];
-  if (c->type != GR_COLUMN_TEXT) return false;
-  return gr_source_of_file(c->texts[0], NULL) == &gr_source_image ||
-         gr_source_reads(&gr_source_video, c->texts[0]);
-}
-
-// A list of files: the column path says of which kind.
-static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
-  int path = 0, label = gr_csv_find(t, "label");
-  while (path < t->n_columns && !is_seen(t, path)) path++;
-  *found = path < t->n_columns && (gr_new_names_images(t, path) || !o->label);
-  if (!*found) return GR_OK;
-  if (gr_new_names_images(t, path)) return gr_new_images_of(o, t, path);
-  bool list = gr_file_list_is_path(t->columns[path].name) && t->format.delimiter == ',';
-  if (!list || label < 0)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
-                "the column '%s' names files, and this is no list of them", t->columns[path].name),
-        "a list has the columns path and label, with commas between them, or of images path and "
-        "one of numbers, or of texts to write; --label=COLUMN takes what is no list for a table of "
-        "numbers");
-  if (t->columns[label].type == GR_COLUMN_FLOAT)
-    return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
-                           "labels of the list are numbers with fractions, and there is no project "
-                           "of videos with values"),
-                   "classes are whole numbers or texts");
-  gr_text_printf(&o->said, "a list of %u videos\n", t->rows);
-  uint32_t rows;
-  GR_TRY(make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy")));
-  gr_new_set_classes(o, gr_csv_distinct(t, label, &rows));
-  return GR_OK;
 }
 
 // ---- Series -----------------------------------------------------------------------------------
@@ -176,7 +115,7 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   GR_TRY(gr_new_read_table(o->arena, path, &t));
   GR_TRY(gr_new_sound_list(o, &t, &listed));
   if (!listed) GR_TRY(gr_new_packed_images(o, &t, &listed));
-  if (!listed) GR_TRY(make_list(o, &t, &listed));
+  if (!listed) GR_TRY(gr_new_list(o, &t, &listed));
   if (listed) return GR_OK;
   if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;
@@ -277,6 +216,32 @@ static gr_status check_readable(gr_arena *a, const char *dir, int depth) {
   return GR_OK;
 }
 
+// Files for validation beside those to train on.
+static void set_evaluation(gr_new_own *o, const gr_folder_tables *t) {
+  bool two = !strcmp(o->kind->name, "captions");  // each source would have its key
+  const char *key = strstr(o->config, " manifest: ") ? "manifest" : "path";
+  const char *unused = two ? t->eval : t->other;
+  if (t->eval && !two) {
+    gr_new_drop(o, "validation_fraction");
+    gr_new_add(
+        o, key,
+        gr_arena_printf(o->arena, "eval_%s: %s   # validation", key, gr_new_quoted(o, t->eval)));
+    gr_text_printf(&o->said, "for validation: '%s'\n", t->eval);
+  }
+  if (unused) gr_text_printf(&o->said, "not used: '%s'\n", unused);
+}
+
+// *found: the folder has tables.
+static gr_status look_at_tables(gr_new_own *o, const char *dir, bool *found) {
+  gr_folder_tables t;
+  *found = gr_file_list_tables(o->arena, dir, &t);
+  if (!*found) return GR_OK;
+  gr_text_printf(&o->said, "read: '%s'\n", t.all);
+  GR_TRY(look_at_table(o, t.all));
+  set_evaluation(o, &t);
+  return GR_OK;
+}
+
 static gr_status look_at_folder(gr_new_own *o, const char *path) {
   bool images = false, recordings = false, masks;
   GR_TRY(check_readable(o->arena, path, 0));
@@ -289,6 +254,8 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
   GR_TRY(look_at_recordings(o, path, &recordings));
   if (recordings) return GR_OK;
   GR_TRY(gr_new_find_classes(o, &gr_new_sound_files, path, &recordings));
+  if (recordings) return GR_OK;
+  GR_TRY(look_at_tables(o, path, &recordings));
   if (recordings) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE,

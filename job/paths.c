@@ -110,6 +110,9 @@ static bool is_prepared(const search *s, const struct named *n, const gr_conf *c
 }
 
 static const char *hint_of(const search *s, const struct named *n, const gr_conf *c) {
+  gr_folder_tables tables;
+  if (n->accepts == is_pattern && gr_file_list_tables(s->arena, c->text, &tables))
+    return gr_arena_printf(s->arena, "files are read: those in it are '%s'", tables.all);
   if (gr_is_dir(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
     return "only regular files are read: name one in it";
   if (gr_file_kind(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)

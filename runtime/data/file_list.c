@@ -1,5 +1,6 @@
 // file_list.c - see file_list.h.
 #include "runtime/data/file_list.h"
+#include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -214,4 +215,58 @@ bool gr_file_list_matches(const char *path) {
   bool found = files.n && gr_is_file(files.items[0]);
   gr_arena_destroy(a);
   return found;
+}
+
+// ---- Folders of tables --------------------------------------------------------------------------
+
+enum { TABLES_OTHER = GR_SPLIT_VALIDATION + 1, TABLES_ANY };  // beside gr_split
+
+// The split that a file is called after: the word that its name begins with.
+static int split_of(const char *name) {
+  enum { MAX_WORD = 15 };
+  size_t n = 0;
+  char word[MAX_WORD + 1];
+  gr_split split;
+  while (n < MAX_WORD && isalpha((unsigned char)name[n])) n++;
+  snprintf(word, sizeof word, "%.*s", (int)n, name);
+  if (!strcasecmp(word, "test")) return TABLES_OTHER;
+  return gr_split_by_word(word, &split) ? (int)split : TABLES_ANY;
+}
+
+// Those of an ending and a split in a folder: a file, or a pattern; NULL: there are none.
+static const char *tables_of(gr_arena *a, const char *dir, const gr_names *names,
+                             const char *ending, int split) {
+  const char *only = NULL;
+  int n = 0;
+  for (int i = 0; i < names->n; i++)
+    if (gr_ends_in(names->items[i], ending) && split_of(names->items[i]) == split)
+      only = names->items[i], n++;
+  if (n < 2) return n ? gr_arena_printf(a, "%s/%s", dir, only) : NULL;
+  int word = split == TABLES_ANY ? 0 : (int)strcspn(only, "-_.0123456789");
+  return gr_arena_printf(a, "%s/%.*s*%s", dir, word, only, ending);
+}
+
+static bool find_tables(gr_arena *a, const char *dir, gr_folder_tables *out) {
+  static const char *const endings[] = {".parquet", ".csv", ".tsv", ".jsonl", ".arff"};
+  gr_names names = {0};
+  const char *found = NULL;
+  int kinds = 0;
+  if (gr_is_dir(dir)) names.items = gr_list_dir(a, dir, &names.n);
+  for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
+    bool some = false;
+    for (int i = 0; i < names.n; i++) some |= gr_ends_in(names.items[i], endings[e]);
+    if (some) found = endings[e], kinds++;
+  }
+  if (kinds != 1) return false;
+  *out = (gr_folder_tables){tables_of(a, dir, &names, found, GR_SPLIT_TRAIN),
+                            tables_of(a, dir, &names, found, GR_SPLIT_VALIDATION),
+                            tables_of(a, dir, &names, found, TABLES_OTHER)};
+  const char *any = tables_of(a, dir, &names, found, TABLES_ANY);
+  if (out->all) return out->other = out->other ? out->other : any, true;
+  out->all = any;  // a pattern of any would match those of splits, too
+  return any && !out->eval && !out->other;
+}
+
+bool gr_file_list_tables(gr_arena *a, const char *dir, gr_folder_tables *out) {
+  return find_tables(a, dir, out) || find_tables(a, gr_arena_printf(a, "%s/data", dir), out);
 }

@@ -52,5 +52,14 @@ GR_MUST_USE gr_status gr_file_list_tree(gr_arena *, const char *path, gr_names *
 // there is no such file and it has '*', '?' or '[' in it, those that it matches (glob of POSIX).
 // GR_ERR_DATA: it matches none.
 GR_MUST_USE gr_status gr_file_list_match(gr_arena *, const char *path, gr_names *out);
+// Tables in a folder: a file, or a pattern of several with one ending.
+typedef struct gr_folder_tables {
+  const char *all;    // where none is called as a split is; else those for training
+  const char *eval;   // those for validation (val.csv, validation-0.parquet); or NULL
+  const char *other;  // one that is for neither (test.csv); or NULL
+} gr_folder_tables;
+// Whether a folder, or its folder data, has tables of one ending; of those that are called as
+// splits are, some for training (train.csv, train-00000-of-00002.parquet).
+bool gr_file_list_tables(gr_arena *, const char *dir, gr_folder_tables *out);
 // Whether gr_file_list_match finds one, and it is a file.
 bool gr_file_list_matches(const char *path);

@@ -61,7 +61,12 @@ static gr_status no_classes(const folder *f, bool loose) {
   const gr_source_ops *ops = f->list->ops;
   const gr_source_ending *e = ops->endings;
   const char *what = f->list->what;
+  gr_folder_tables tables;
   while (!e->in_lists) e++;
+  if (!loose && f->other && gr_file_list_tables(f->list->arena, f->root, &tables))
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "the folder '%s' has no %s, and tables", f->root, what),
+        "%s of these, as lists or in Parquet, are named by '%s'", what, tables.all);
   if (!loose && f->other)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                            "the folder '%s' has no %s that are read: '%s' is none, by its name",

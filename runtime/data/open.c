@@ -262,11 +262,13 @@ static bool is_input(const gr_source_ops *ops, const char *name) {
   return e && e->in_lists == listed;
 }
 
-static gr_status no_input(const gr_source_ops *ops, const char *folder) {
+static gr_status no_input(gr_arena *a, const gr_source_ops *ops, const char *folder) {
+  gr_folder_tables tables;
+  bool lists = gr_file_list_tables(a, folder, &tables);
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE,
               "no file in the folder '%s' is one that the source '%s' predicts", folder, ops->name),
-      "it takes %s", ops->inputs);
+      "it takes %s%s%s", ops->inputs, lists ? "; name its tables: " : "", lists ? tables.all : "");
 }
 
 typedef struct list {
@@ -288,7 +290,7 @@ static gr_status add_folder(list *l, const gr_source_ops *ops, const char *folde
   for (int i = 0; i < found.n; i++)
     if (is_input(ops, found.items[i])) add_input(l, found.items[i]);
   others = before + found.n - l->names.n;
-  if (l->names.n == before) return no_input(ops, folder);
+  if (l->names.n == before) return no_input(l->arena, ops, folder);
   if (others)
     gr_log(GR_INFO, "%d other%s in the folder '%s' %s not predicted", others, gr_text_s(others),
            folder, others == 1 ? "is" : "are");

@@ -77,6 +77,18 @@ expect "... of which none is clear" 2 "kinds3.csv:1:1: .*it is not clear what to
 expect "... of numbers, in Parquet files" 0 "5 images; to predict: 'price', a number" -- "$graphrun" new own/prices --from="$samples/images-0.parquet" --label=price
 made_from packed_masks "$samples/masks.parquet" "images with a class for each pixel" "^images with 6 masks, of 3 classes"
 expect "... of two columns of images" 66 "has two columns of images, 'left.bytes' and 'right.bytes'" "hint: .*dataset.rename_column\('left', 'image'\)" -- "$graphrun" new own/no --from="$samples/images-two.parquet"
+# Folders of tables, with a file for each split, as data sets of the Hub and of Kaggle have them.
+mkdir -p shards/data kaggle mixed && cp "$samples/images-0.parquet" shards/data/train-00000-of-00002.parquet
+cp "$samples/images-1.parquet" shards/data/train-00001-of-00002.parquet && cp "$samples/images-1.parquet" shards/data/test-00000-of-00001.parquet
+made_from shards shards "images with classes" "^read: '.*/shards/data/train\*.parquet'" "^10 images; to predict: 'label', 2 classes" "^not used: '.*/shards/data/test-00000-of-00001.parquet'"
+cp made/table/data.csv kaggle/train.csv && cp made/table/test.csv kaggle/val.csv && echo a,b >kaggle/sample_submission.csv
+made_from kaggle kaggle "rows of numbers with a class" "^read: '.*/kaggle/train.csv'" "^for validation: '.*/kaggle/val.csv'" "^not used: '.*/kaggle/sample_submission.csv'"
+check "... which is validated on" grep -q '^    eval_path: ".*/kaggle/val.csv" ' own/kaggle/config.yaml
+expect "data.table.path of such a folder" 66 "cannot open the file 'kaggle': it is a folder" "hint: files are read: those in it are 'kaggle/train.csv'" -- "$graphrun" own/kaggle/config.yaml data.table.path=kaggle
+expect "... data.image.path" 66 "the folder 'shards' has no images, and tables" "hint: images of these, .* are named by 'shards/data/train\*.parquet'" -- "$graphrun" own/shards/config.yaml data.image.path=shards
+expect "... predict" 66 "no file in the folder 'shards/data'" "hint: .*; name its tables: shards/data/train\*.parquet" -- "$graphrun" predict own/shards/run shards/data
+cp made/table/data.csv mixed/a.csv && cp "$samples/kinds-0.parquet" mixed/b.parquet
+expect "new --from a folder of tables of two kinds" 2 "mixed' has no two folders" -- "$graphrun" new own/mixed --from=mixed
 made_from images made/image/images images "180 images of 3 classes"
 mkdir -p deep/all/circle/old deep/all/square && cp made/image/images/circle/0* deep/all/circle/old && cp made/image/images/square/0* deep/all/square
 made_from deep deep images "20 images of 2 classes"
