@@ -183,6 +183,7 @@ static gr_status hint_inputs(gr_status s, const gr_block *b, const gr_conf *in, 
     size_t used = strlen(list);
     snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", operand_name(in, i));
   }
+  if (!b->builtin) return gr_hint(s, "{%s: [%s]}, as its `in:` has them", b->name, list);
   return gr_hint(s, "{%s: [%s]}; `graphrun ops %s` says what they are", b->name, list, b->name);
 }
 

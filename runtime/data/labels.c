@@ -91,6 +91,19 @@ static gr_status unknown_class(gr_arena *a, const char *label, gr_loc loc, const
                  more ? ", ..., as the data.json of its folder lists them" : "");
 }
 
+// A run knows a name, or where it has read the numbers that stand for names as they are, its
+// number.
+static bool find_known(const gr_classes *c, const gr_map *known, const char *name, uint32_t *out) {
+  char number[16];
+  if (gr_map_find(known, name, out)) return true;
+  for (int i = 0; i < c->declared.n; i++) {
+    if (strcmp(c->declared.items[i], name) != 0) continue;
+    snprintf(number, sizeof number, "%d", i);
+    return gr_map_find(known, number, out);
+  }
+  return false;
+}
+
 gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_names *recorded,
                             int32_t **place) {
   assert(!c->names);  // once
@@ -104,7 +117,7 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
   gr_map known = gr_map_make(a);
   for (int i = 0; i < recorded->n; i++) gr_map_put(&known, recorded->items[i], (uint32_t)i);
   for (uint32_t i = 0, number; i < c->found.n; i++) {
-    if (!gr_map_find(&known, c->found.keys[i], &number))
+    if (!find_known(c, &known, c->found.keys[i], &number))
       return unknown_class(a, c->found.keys[i], c->first[i], recorded, of);
     (*place)[i] = (int32_t)number;
   }

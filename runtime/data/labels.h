@@ -36,9 +36,10 @@ void gr_classes_declare(gr_classes *, gr_arena *, const gr_array *labels);
 // additions. The name is copied. Fails with GR_ERR_DATA beyond GR_CLASSES.
 GR_MUST_USE gr_status gr_classes_add(gr_classes *, gr_arena *, const char *name, gr_loc,
                                      int32_t *found);
-// Numbers the names: in the order of the recorded ones, else of those that are declared, and it is
-// GR_ERR_DATA that one is not among them; without these in their own order, that of texts or else
-// of integers. (*place)[i] is the number of the name that was found as i.
+// Numbers the names: in the order of the recorded ones, which may be the numbers of declared names,
+// else of those that are declared, and it is GR_ERR_DATA that one is not among them; without these
+// in their own order, that of texts or else of integers. (*place)[i] is the number of the name that
+// was found as i.
 GR_MUST_USE gr_status gr_classes_number(gr_classes *, gr_arena *, bool text,
                                         const gr_names *recorded, int32_t **place);
 // The classes of the run whose weights are used, for files to predict, which have no labels.

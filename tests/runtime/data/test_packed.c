@@ -133,6 +133,20 @@ static void names_of_classes(void) {
   gr_arena_destroy(a);
 }
 
+// Runs that have read the numbers of names are evaluated by them.
+static void numbers_of_classes(void) {
+  const char *declared[] = {"zebra", "ant"}, *of_run[] = {"0", "1"};
+  const gr_names recorded = {of_run, 2};
+  gr_arena *a = gr_arena_create();
+  gr_classes c = gr_classes_make(a);
+  int32_t found, *number;
+  c.declared = (gr_names){declared, 2};
+  MUST(gr_classes_add(&c, a, "ant", GR_NOWHERE, &found));
+  MUST(gr_classes_number(&c, a, true, &recorded, &number));
+  CHECK(number[found] == 1 && !strcmp(c.names[1], "1"), "ant is %d", number[found]);
+  gr_arena_destroy(a);
+}
+
 static void refuses(const images *m, gr_code code, const char *why) {
   gr_dataset *d = NULL;
   fixture_fails(open_images(m, &d), code, 0, why);
@@ -206,6 +220,7 @@ static void bad_files(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"classes", classes}, {"other_labels", other_labels},
-             {"with_texts", with_texts}, {"names_of_classes", names_of_classes}, {"masks", masks},
+             {"with_texts", with_texts}, {"names_of_classes", names_of_classes},
+             {"numbers_of_classes", numbers_of_classes}, {"masks", masks},
              {"bad_files", bad_files});
 }
