@@ -100,3 +100,10 @@ void gr_new_set_one_hot(gr_new_own *o, const gr_csv *t, int label) {
                gr_arena_printf(o->arena, "one_hot: [%s]   # each text of these is a feature",
                                names.chars));
 }
+
+void gr_new_set_evaluation(gr_new_own *o, const char *key, const char *path) {
+  if (!path) return;
+  gr_new_drop(o, "validation_fraction");
+  gr_new_add(o, key,
+             gr_arena_printf(o->arena, "eval_%s: %s   # validation", key, gr_new_quoted(o, path)));
+}

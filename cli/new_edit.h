@@ -10,9 +10,11 @@ typedef struct gr_new_own {
   const char *label;  // the column to predict of a table; NULL: one with a usual name, or the last
   gr_text said;       // what was found
   const gr_new_kind *kind;
-  const char *config;    // the kind's config.yaml with the data's path, columns and format
-  const char *graph;     // its graph.yaml; NULL: as the kind has it
-  const char *manifest;  // of recordings, which becomes the project's; NULL: there is none
+  const char *config;  // the kind's config.yaml with the data's path, columns and format
+  const char *graph;   // its graph.yaml; NULL: as the kind has it
+  // Of recordings, which become the project's manifest.jsonl and validation.jsonl; NULL: there is
+  // none.
+  const char *manifest, *validation;
 } gr_new_own;
 
 // Begins the project of a kind, with the data's path as the value of a key.
@@ -30,3 +32,6 @@ void gr_new_set_classes(gr_new_own *, uint32_t classes);
 void gr_new_set_format(gr_new_own *, const gr_csv *);
 // Adds the line of its columns of few texts (gr_new_is_one_hot), but the label.
 void gr_new_set_one_hot(gr_new_own *, const gr_csv *, int label);
+// Adds the data for validation beside those to train on, the value of a key, in place of a share of
+// these. NULL: there are none.
+void gr_new_set_evaluation(gr_new_own *, const char *key, const char *path);

@@ -215,10 +215,7 @@ static gr_status make_splits(gr_new_own *o, const gr_new_files *f, const char *p
   *found = part[0] && part[k];
   if (!*found) return GR_OK;
   GR_TRY(f->begin(o, part[0]));
-  gr_new_drop(o, "validation_fraction");
-  gr_new_add(
-      o, key,
-      gr_arena_printf(o->arena, "eval_%s: %s   # validation", key, gr_new_quoted(o, part[k])));
+  gr_new_set_evaluation(o, key, part[k]);
   gr_text_printf(&o->said, "%d %s to train on, %d of '%s' for validation\n", files[0], f->what,
                  files[k], part[k]);
   gr_new_set_classes(o, (uint32_t)classes[0]);

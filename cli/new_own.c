@@ -32,8 +32,7 @@ static void set_validation(gr_new_own *o, const char *path) {
     test =
         gr_arena_printf(o->arena, "%.*s_TEST.%s", (int)(train - path), path, train + strlen(word));
   if (test && gr_is_file(test))
-    gr_new_add(o, "path",
-               gr_arena_printf(o->arena, "eval_path: %s   # validation", gr_new_quoted(o, test)));
+    gr_new_set_evaluation(o, "path", test);
   else
     gr_new_add(o, "source", "validation_fraction: 0.2   # of the series");
 }
@@ -99,9 +98,13 @@ static void make_speech(gr_new_own *o, const char *path, char *manifest) {
 
 static void make_recordings(gr_new_own *o, const gr_new_recordings *r) {
   gr_text_printf(&o->said, "%d recordings with their texts", r->n);
+  if (r->validation) gr_text_printf(&o->said, ", and %d for validation", r->n_validation);
   if (r->without_text) gr_text_printf(&o->said, ", %d without one left out", r->without_text);
-  make_speech(o, "manifest.jsonl", gr_arena_strdup(o->arena, r->manifest));
-  o->manifest = r->manifest;
+  make_speech(o, "manifest.jsonl",
+              gr_arena_printf(o->arena, "%s%s", r->manifest, r->validation ? r->validation : ""));
+  o->manifest = r->manifest, o->validation = r->validation;
+  gr_new_set_evaluation(o, "manifest", r->validation ? "validation.jsonl" : NULL);
+  if (r->other) gr_text_printf(&o->said, "not used: '%s'\n", r->other);
 }
 
 // ---- Tables, of what they list ----------------------------------------------------------------
@@ -147,14 +150,16 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
 
 // *found: whether the folder has a table of recordings with classes.
 static gr_status look_at_sounds(gr_new_own *o, const char *dir, bool *found) {
-  const char *list = gr_arena_printf(o->arena, "%s/metadata.csv", dir);
+  gr_new_sheets sheets = {.all = gr_arena_printf(o->arena, "%s/metadata.csv", dir)};
   gr_csv t;
-  if (!gr_is_file(list)) GR_TRY(gr_new_find_list(o->arena, dir, &list));
-  if (!list) return GR_OK;
-  gr_status s = gr_new_read_table(o->arena, list, &t);
+  if (!gr_is_file(sheets.all)) GR_TRY(gr_new_find_sheets(o->arena, dir, &sheets));
+  if (!sheets.all) return GR_OK;
+  gr_status s = gr_new_read_table(o->arena, sheets.all, &t);
   bool good = !s;
   gr_status_drop(s);  // of others they may be texts
-  return good ? gr_new_sound_list(o, &t, found) : GR_OK;
+  if (good) GR_TRY(gr_new_sound_list(o, &t, found));
+  if (*found) gr_new_set_evaluation(o, "manifest", sheets.validation);
+  return GR_OK;
 }
 
 // *found: whether the folder has recordings with classes in a table, or with their texts.
@@ -216,21 +221,6 @@ static gr_status check_readable(gr_arena *a, const char *dir, int depth) {
   return GR_OK;
 }
 
-// Files for validation beside those to train on.
-static void set_evaluation(gr_new_own *o, const gr_folder_tables *t) {
-  bool two = !strcmp(o->kind->name, "captions");  // each source would have its key
-  const char *key = strstr(o->config, " manifest: ") ? "manifest" : "path";
-  const char *unused = two ? t->eval : t->other;
-  if (t->eval && !two) {
-    gr_new_drop(o, "validation_fraction");
-    gr_new_add(
-        o, key,
-        gr_arena_printf(o->arena, "eval_%s: %s   # validation", key, gr_new_quoted(o, t->eval)));
-    gr_text_printf(&o->said, "for validation: '%s'\n", t->eval);
-  }
-  if (unused) gr_text_printf(&o->said, "not used: '%s'\n", unused);
-}
-
 // *found: the folder has tables.
 static gr_status look_at_tables(gr_new_own *o, const char *dir, bool *found) {
   gr_folder_tables t;
@@ -238,7 +228,12 @@ static gr_status look_at_tables(gr_new_own *o, const char *dir, bool *found) {
   if (!*found) return GR_OK;
   gr_text_printf(&o->said, "read: '%s'\n", t.all);
   GR_TRY(look_at_table(o, t.all));
-  set_evaluation(o, &t);
+  bool two = !strcmp(o->kind->name, "captions");  // each source would have its key
+  const char *key = strstr(o->config, " manifest: ") ? "manifest" : "path";
+  const char *unused = two ? t.eval : t.other;
+  gr_new_set_evaluation(o, key, two ? NULL : t.eval);
+  if (t.eval && !two) gr_text_printf(&o->said, "for validation: '%s'\n", t.eval);
+  if (unused) gr_text_printf(&o->said, "not used: '%s'\n", unused);
   return GR_OK;
 }
 

@@ -4,21 +4,36 @@
 #include <strings.h>
 #include "base/json.h"
 #include "cli/new_columns.h"
+#include "runtime/data/file_list.h"
 #include "runtime/data/source.h"
 
 enum { MAX_TEXT = 1 << 16, MAX_METADATA = 1 << 28 };
 typedef struct reading {
   gr_arena *arena;
   const char *dir;
-  gr_text manifest;
+  gr_text manifest, validation;
+  bool validates;  // what is read is for validation
   gr_new_recordings *out;
 } reading;
 
+static reading begin(gr_arena *a, const char *dir, gr_new_recordings *out) {
+  *out = (gr_new_recordings){0};
+  return (reading){a, dir, gr_text_make(a), gr_text_make(a), false, out};
+}
+
+// What is for validation alone is for both.
+static void end(reading *r) {
+  gr_new_recordings *out = r->out;
+  if (!out->n) r->manifest = r->validation, out->n = out->n_validation, out->n_validation = 0;
+  out->manifest = r->manifest.chars;
+  out->validation = out->n_validation ? r->validation.chars : NULL;
+}
+
 static void put(reading *r, const char *path, const char *text) {
-  gr_text *t = &r->manifest;
+  gr_text *t = r->validates ? &r->validation : &r->manifest;
   gr_text_put(t, "{\"audio_path\": "), gr_text_json(t, path);
   gr_text_put(t, ", \"text\": "), gr_text_json(t, text), gr_text_put(t, "}\n");
-  r->out->n++;
+  *(r->validates ? &r->out->n_validation : &r->out->n) += 1;
 }
 
 // ---- Lists ------------------------------------------------------------------------------------
@@ -48,13 +63,14 @@ static gr_status read_line(reading *r, char *line, gr_loc loc) {
   return GR_OK;
 }
 
-static gr_status read_lines(reading *r, const char *file, char *text) {
+static gr_status read_lines(reading *r, const char *file, char *text,
+                            gr_status (*read)(reading *, char *line, gr_loc)) {
   int number = 1;
   for (char *line = text, *end; line; line = end, number++) {
     end = strchr(line, '\n');
     if (end) *end++ = 0;
     line[strcspn(line, "\r")] = 0;
-    if (*line) GR_TRY(read_line(r, line, (gr_loc){file, number, 1}));
+    if (*line) GR_TRY(read(r, line, (gr_loc){file, number, 1}));
   }
   return GR_OK;
 }
@@ -93,14 +109,21 @@ static int find_said(const gr_csv *t, int names) {
   return n == 1 ? found : -1;
 }
 
+static gr_status no_texts(const reading *r, const gr_csv *t, int name) {
+  gr_text list = gr_text_make(r->arena);
+  for (int c = 0; c < t->n_columns; c++)
+    if (c != name) gr_text_printf(&list, "%s%s", list.len ? ", " : "", t->columns[c].name);
+  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){t->path, 1, 1},
+                         "the column '%s' names recordings, and it is not clear which one has "
+                         "their texts",
+                         t->columns[name].name),
+                 "call that one text; or of recordings with classes --label=COLUMN; there are: %s",
+                 list.chars);
+}
+
 static gr_status read_rows(reading *r, const gr_csv *t, int name) {
   int text = find_said(t, name);
-  if (text < 0)
-    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){t->path, 1, 1},
-                           "the column '%s' names recordings, and it is not clear which one has "
-                           "their texts",
-                           t->columns[name].name),
-                   "call that one text; or of recordings with classes --label=COLUMN");
+  if (text < 0) return no_texts(r, t, name);
   for (uint32_t i = 0; i < t->rows; i++) {
     const char *path;
     GR_TRY(find_recording(r, t->columns[name].texts[i], gr_csv_place(t, i), &path));
@@ -122,35 +145,53 @@ gr_status gr_new_read_list(gr_arena *a, const gr_csv *t, gr_new_recordings *out)
   int name = gr_new_find_names(t);
   const char *slash = strrchr(t->path, '/');
   const char *dir = slash ? gr_arena_strndup(a, t->path, (size_t)(slash - t->path)) : ".";
-  reading r = {a, dir, gr_text_make(a), out};
-  *out = (gr_new_recordings){0};
+  reading r = begin(a, dir, out);
   if (name >= 0 && t->typed)
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has recordings in it", t->path),
         "--label=COLUMN makes a project of their classes; of transcripts `graphrun new NAME "
         "--data=speech` does, whose config.yaml takes the file as its manifest");
   if (name >= 0) GR_TRY(read_rows(&r, t, name));
-  out->manifest = r.manifest.chars;
-  return GR_OK;
+  return end(&r), GR_OK;
 }
 
-gr_status gr_new_find_list(gr_arena *a, const char *dir, const char **out) {
-  int n;
-  const char **names = gr_list_dir(a, dir, &n);
-  *out = NULL;
+static bool names_recordings(gr_arena *a, const char *path) {
+  gr_csv t;
+  if (!gr_ends_in(path, ".csv") && !gr_ends_in(path, ".tsv")) return false;
+  gr_status s = gr_new_read_table(a, path, &t);
+  bool found = !s && gr_new_find_names(&t) >= 0;
+  gr_status_drop(s);
+  return found;
+}
+
+// The names of others (validated.tsv) are no words of splits.
+static gr_status find_sheets(gr_arena *a, const char *dir, gr_new_sheets *out) {
+  const char *any = NULL, *second = NULL;
+  int n = 0;
+  const char **names = gr_is_dir(dir) ? gr_list_dir(a, dir, &n) : NULL;
   for (int i = 0; i < n; i++) {
-    gr_csv t;
     const char *path = gr_arena_printf(a, "%s/%s", dir, names[i]);
-    if (!gr_ends_in(path, ".csv") && !gr_ends_in(path, ".tsv")) continue;
-    gr_status s = gr_new_read_table(a, path, &t);
-    bool lists = !s && gr_new_find_names(&t) >= 0;
-    gr_status_drop(s);
-    if (lists && *out)
-      return gr_hint(
-          gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' and '%s' both name recordings", *out, path),
-          "give one of them: --from=%s", *out);
-    if (lists) *out = path;
+    if (!names_recordings(a, path)) continue;
+    gr_table_use use = gr_file_list_use(names[i]);
+    if (use == GR_TABLE_TRAINS) out->all = path;
+    if (use == GR_TABLE_VALIDATES) out->validation = path;
+    if (use == GR_TABLE_OTHER) out->other = path;
+    if (any) second = path;
+    if (!any) any = path;
   }
+  if (out->all || !any) return GR_OK;
+  *out = (gr_new_sheets){.all = any};
+  if (!second) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' and '%s' both name recordings", any, second),
+      "give one of them: --from=%s", any);
+}
+
+gr_status gr_new_find_sheets(gr_arena *a, const char *dir, gr_new_sheets *out) {
+  static const char *const folders[] = {"", "/meta", "/metadata"};
+  *out = (gr_new_sheets){0};
+  for (size_t i = 0; i < sizeof folders / sizeof *folders && !out->all; i++)
+    GR_TRY(find_sheets(a, gr_arena_printf(a, "%s%s", dir, folders[i]), out));
   return GR_OK;
 }
 
@@ -159,7 +200,40 @@ static gr_status read_metadata(reading *r, const char *file) {
   size_t n;
   GR_TRY(gr_file_read(r->arena, file, MAX_METADATA, &text, &n));
   const char *bar = strchr(text, '|'), *end = strchr(text, '\n');
-  return bar && (!end || bar < end) ? read_lines(r, file, text) : read_columns(r, file);
+  return bar && (!end || bar < end) ? read_lines(r, file, text, read_line) : read_columns(r, file);
+}
+
+// ---- Transcripts of chapters, as LibriSpeech has them -------------------------------------------
+
+static gr_status read_transcript(reading *r, char *line, gr_loc loc) {
+  const char *path;
+  char *blank = strchr(line, ' ');
+  if (!blank)
+    return gr_hint(gr_fail(GR_ERR_DATA, loc, "a line without a text"), "NAME TEXT, as the first");
+  *blank = 0;
+  GR_TRY(find_recording(r, line, loc, &path));
+  put(r, path, blank + 1);
+  return GR_OK;
+}
+
+// Those of a folder's folders train-clean-100 and dev-clean are for its splits.
+static gr_status read_transcripts(reading *r) {
+  gr_names files;
+  const char *root = r->dir;
+  GR_TRY(gr_file_list_tree(r->arena, root, &files));
+  for (int i = 0; i < files.n; i++) {
+    char *text;
+    const char *path = files.items[i];
+    if (!gr_ends_in(path, ".trans.txt")) continue;
+    gr_table_use use = gr_file_list_use(path + strlen(root) + 1);
+    r->validates = use == GR_TABLE_VALIDATES;
+    if (use == GR_TABLE_OTHER && !r->out->other) r->out->other = path;
+    if (use == GR_TABLE_OTHER) continue;
+    r->dir = gr_arena_strndup(r->arena, path, (size_t)(strrchr(path, '/') - path));
+    GR_TRY(gr_file_read(r->arena, path, MAX_METADATA, &text, NULL));
+    GR_TRY(read_lines(r, path, text, read_transcript));
+  }
+  return r->dir = root, GR_OK;
 }
 
 // ---- Texts beside recordings ------------------------------------------------------------------
@@ -194,19 +268,25 @@ static bool has_recordings(gr_arena *a, const char *dir) {
   return false;
 }
 
-gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings *out) {
-  reading r = {a, dir, gr_text_make(a), out};
-  const char *file = gr_arena_printf(a, "%s/metadata.csv", dir), *list = NULL;
-  bool here = has_recordings(a, dir) || has_recordings(a, gr_arena_printf(a, "%s/wavs", dir));
-  *out = (gr_new_recordings){0};
-  if (here && gr_is_file(file))
-    GR_TRY(read_metadata(&r, file));
-  else
-    GR_TRY(gr_new_find_list(a, dir, &list));
-  if (list) GR_TRY(read_columns(&r, list));
-  if (here && !out->n) GR_TRY(read_folder(&r));
-  out->manifest = r.manifest.chars;
+static gr_status read_sheets(reading *r) {
+  gr_new_sheets sheets;
+  GR_TRY(gr_new_find_sheets(r->arena, r->dir, &sheets));
+  if (sheets.all) GR_TRY(read_columns(r, sheets.all));
+  r->validates = true;
+  if (sheets.validation) GR_TRY(read_columns(r, sheets.validation));
+  r->validates = false;
+  r->out->other = sheets.other;
   return GR_OK;
+}
+
+gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings *out) {
+  reading r = begin(a, dir, out);
+  const char *file = gr_arena_printf(a, "%s/metadata.csv", dir);
+  bool here = has_recordings(a, dir) || has_recordings(a, gr_arena_printf(a, "%s/wavs", dir));
+  GR_TRY(here && gr_is_file(file) ? read_metadata(&r, file) : read_sheets(&r));
+  if (!out->n) GR_TRY(read_transcripts(&r));
+  if (here && !out->n) GR_TRY(read_folder(&r));
+  return end(&r), GR_OK;
 }
 
 // ---- Symbols ----------------------------------------------------------------------------------

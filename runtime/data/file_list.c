@@ -219,30 +219,28 @@ bool gr_file_list_matches(const char *path) {
 
 // ---- Folders of tables --------------------------------------------------------------------------
 
-enum { TABLES_OTHER = GR_SPLIT_VALIDATION + 1, TABLES_ANY };  // beside gr_split
-
-// The split that a file is called after: the word that its name begins with.
-static int split_of(const char *name) {
+gr_table_use gr_file_list_use(const char *name) {
   enum { MAX_WORD = 15 };
   size_t n = 0;
   char word[MAX_WORD + 1];
   gr_split split;
   while (n < MAX_WORD && isalpha((unsigned char)name[n])) n++;
   snprintf(word, sizeof word, "%.*s", (int)n, name);
-  if (!strcasecmp(word, "test")) return TABLES_OTHER;
-  return gr_split_by_word(word, &split) ? (int)split : TABLES_ANY;
+  if (!strcasecmp(word, "test")) return GR_TABLE_OTHER;
+  if (!gr_split_by_word(word, &split)) return GR_TABLE_ANY;
+  return split == GR_SPLIT_TRAIN ? GR_TABLE_TRAINS : GR_TABLE_VALIDATES;
 }
 
-// Those of an ending and a split in a folder: a file, or a pattern; NULL: there are none.
+// Those of an ending and a use in a folder: a file, or a pattern; NULL: there are none.
 static const char *tables_of(gr_arena *a, const char *dir, const gr_names *names,
-                             const char *ending, int split) {
+                             const char *ending, gr_table_use use) {
   const char *only = NULL;
   int n = 0;
   for (int i = 0; i < names->n; i++)
-    if (gr_ends_in(names->items[i], ending) && split_of(names->items[i]) == split)
+    if (gr_ends_in(names->items[i], ending) && gr_file_list_use(names->items[i]) == use)
       only = names->items[i], n++;
   if (n < 2) return n ? gr_arena_printf(a, "%s/%s", dir, only) : NULL;
-  int word = split == TABLES_ANY ? 0 : (int)strcspn(only, "-_.0123456789");
+  int word = use == GR_TABLE_ANY ? 0 : (int)strcspn(only, "-_.0123456789");
   return gr_arena_printf(a, "%s/%.*s*%s", dir, word, only, ending);
 }
 
@@ -258,10 +256,10 @@ static bool find_tables(gr_arena *a, const char *dir, gr_folder_tables *out) {
     if (some) found = endings[e], kinds++;
   }
   if (kinds != 1) return false;
-  *out = (gr_folder_tables){tables_of(a, dir, &names, found, GR_SPLIT_TRAIN),
-                            tables_of(a, dir, &names, found, GR_SPLIT_VALIDATION),
-                            tables_of(a, dir, &names, found, TABLES_OTHER)};
-  const char *any = tables_of(a, dir, &names, found, TABLES_ANY);
+  *out = (gr_folder_tables){tables_of(a, dir, &names, found, GR_TABLE_TRAINS),
+                            tables_of(a, dir, &names, found, GR_TABLE_VALIDATES),
+                            tables_of(a, dir, &names, found, GR_TABLE_OTHER)};
+  const char *any = tables_of(a, dir, &names, found, GR_TABLE_ANY);
   if (out->all) return out->other = out->other ? out->other : any, true;
   out->all = any;  // a pattern of any would match those of splits, too
   return any && !out->eval && !out->other;

@@ -52,6 +52,16 @@ GR_MUST_USE gr_status gr_file_list_tree(gr_arena *, const char *path, gr_names *
 // there is no such file and it has '*', '?' or '[' in it, those that it matches (glob of POSIX).
 // GR_ERR_DATA: it matches none.
 GR_MUST_USE gr_status gr_file_list_match(gr_arena *, const char *path, gr_names *out);
+// What a file or a folder is for.
+typedef enum gr_table_use {
+  GR_TABLE_TRAINS,
+  GR_TABLE_VALIDATES,
+  GR_TABLE_OTHER,  // test
+  GR_TABLE_ANY     // no word of a split
+} gr_table_use;
+// What a name says that it is for, by the word that it begins with: train-0.parquet, dev-clean,
+// test.csv.
+gr_table_use gr_file_list_use(const char *name);
 // Tables in a folder: a file, or a pattern of several with one ending.
 typedef struct gr_folder_tables {
   const char *all;    // where none is called as a split is; else those for training

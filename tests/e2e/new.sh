@@ -150,6 +150,26 @@ made_from listed lj/metadata.csv recordings '120 recordings with their texts'
 check "... the same project" cmp own/ljspeech/manifest.jsonl own/listed/manifest.jsonl
 made_from hub hub recordings '120 recordings with their texts'
 expect "predict of a folder that holds none" 66 "hint: it takes recordings \(.wav, .flac, .mp3, .ogg, .opus\), and lists of them" -- "$graphrun" predict own/hub/run own
+# As LibriSpeech, Common Voice and ESC-50 are unpacked.
+for split in train-clean-100 dev-clean test-clean; do
+  mkdir -p "libri/$split/84/1"
+  case $split in train*) some='0[0-7][0-9]' ;; dev*) some=08 ;; *) some=09 ;; esac
+  sed -n "/^$some/s/|x|/ /p" lj/metadata.csv >"libri/$split/84/1/84-1.trans.txt"
+  cut -d' ' -f1 "libri/$split/84/1/84-1.trans.txt" | while read -r name; do cp "made/speech/data/$name.wav" "libri/$split/84/1"; done
+done
+made_from libri libri recordings '^80 recordings with their texts, and 10 for validation; symbols: "ABCDEF"' "^not used: '.*/libri/test-clean/84/1/84-1.trans.txt'"
+check "... of their own manifest" grep -q '"audio_path": ".*/libri/dev-clean/84/1/08[0-9].wav"' own/libri/validation.jsonl
+check "... which the configuration names" grep -q '^    eval_manifest: "validation.jsonl" ' own/libri/config.yaml
+mkdir -p voices/clips && cp hub/*.wav voices/clips
+for split in train dev test validated; do
+  case $split in train) some='0[0-7][0-9]' ;; dev) some=08 ;; test) some=09 ;; *) some= ;; esac
+  { printf 'client_id\tpath\tsentence\n' && sed -n "/^$some/s/\(.*\)|x|\(.*\)/a\t\1.wav\t\2/p" lj/metadata.csv; } >voices/$split.tsv
+done
+made_from voices voices recordings '^80 recordings with their texts, and 10 for validation; symbols: "ABCDEF"' "^not used: '.*/voices/test.tsv'"
+mkdir -p esc/audio esc/meta && cp hub/0[0-3]*.wav esc/audio
+{ echo filename,fold,category,take && sed -n 's/^\(0[0-3].\).*/\1.wav,1,dog,A/p' lj/metadata.csv | sed '1~2s/dog/cat/'; } >esc/meta/esc.csv
+expect "new --from=a folder whose list is in its folder meta" 66 "esc.csv:1:1: .*it is not clear which one has their texts" "--label=COLUMN; there are: fold, category, take" -- "$graphrun" new own/esc --from=esc
+expect "... with its classes" 0 "a list of 40 recordings; to predict: 'category', 2 classes" -- "$graphrun" new own/esc --from=esc --label=category
 # In tables: whatever their columns are called, in a folder of their own, and given as the table.
 mkdir -p shelf/clips && cp hub/*.wav shelf/clips
 { printf 'number;clip;said\n' && sed 's/\(.*\)|x|\(.*\)/\1;clips\/\1.wav;\2/' lj/metadata.csv; } >shelf/list.csv
