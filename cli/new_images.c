@@ -215,10 +215,11 @@ static gr_status make_splits(gr_new_own *o, const gr_new_files *f, const char *p
   *found = part[0] && part[k];
   if (!*found) return GR_OK;
   GR_TRY(f->begin(o, part[0]));
-  gr_new_set_evaluation(o, key, part[k]);
-  gr_text_printf(&o->said, "%d %s to train on, %d of '%s' for validation\n", files[0], f->what,
-                 files[k], part[k]);
   gr_new_set_classes(o, (uint32_t)classes[0]);
+  gr_text_printf(&o->said, "%d %s to train on", files[0], f->what);
+  if (f->source->one_path) return gr_text_printf(&o->said, "; not used: '%s'\n", part[k]), GR_OK;
+  gr_new_set_evaluation(o, key, part[k]);
+  gr_text_printf(&o->said, ", %d of '%s' for validation\n", files[k], part[k]);
   if (k == 1 && part[2]) gr_text_printf(&o->said, "not used: '%s'\n", part[2]);
   return GR_OK;
 }

@@ -30,6 +30,16 @@ static gr_status make_videos(gr_new_own *o, const char *list, bool compressed) {
   return GR_OK;
 }
 
+static gr_status begin_folder(gr_new_own *o, const char *path) {
+  gr_names files;
+  GR_TRY(gr_file_list_tree(o->arena, path, &files));
+  int i = 0;
+  while (i + 1 < files.n && !gr_source_reads(&gr_source_video, files.items[i])) i++;
+  return make_videos(o, path, !gr_ends_in(files.items[i], ".npy"));
+}
+
+const gr_new_files gr_new_video_files = {&gr_source_video, "videos", NULL, begin_folder};
+
 // A file of an image or a video.
 static bool is_seen(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];

@@ -1,7 +1,8 @@
 // new_lists.h - lists of images and videos, for `graphrun new NAME --from=LIST`.
 #pragma once
-#include "cli/new_edit.h"
+#include "cli/new_images.h"
 
+extern const gr_new_files gr_new_video_files;
 // *found: a column of a table names images or videos. Begins a project of them and says what was
 // found; where the user names a column to predict, what is no list of images is left to be a table.
 // GR_ERR_DATA: the table is no list; GR_ERR_USAGE: it is not clear what is to be predicted.

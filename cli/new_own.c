@@ -250,19 +250,21 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
   if (recordings) return GR_OK;
   GR_TRY(gr_new_find_classes(o, &gr_new_sound_files, path, &recordings));
   if (recordings) return GR_OK;
+  GR_TRY(gr_new_find_classes(o, &gr_new_video_files, path, &images));
+  if (images) return GR_OK;
   GR_TRY(look_at_tables(o, path, &recordings));
   if (recordings) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-              "'%s' has no two folders of images or of recordings, one for each class, and no "
-              "recordings with their texts",
-              path),
+      gr_fail(
+          GR_ERR_USAGE, GR_NOWHERE,
+          "'%s' has no two folders of images, of recordings or of videos, one for each class, no "
+          "recordings with their texts, and no tables",
+          path),
       "cats/1.png and dogs/1.png, or yes/1.wav and no/1.wav; images/1.png and masks/1.png, in a "
       "folder that is named, of the "
       "classes of pixels; 1.wav (or .flac) and 1.txt, or a table (.csv) with a column of "
-      "recordings and one of their texts, or path and label; of videos a list (.csv) with path and "
-      "label; or the path "
-      "of a table, a text or a manifest");
+      "recordings and one of their texts, or path and label; or the path of a table, a text or "
+      "a manifest");
 }
 
 // metadata.csv is about the recordings beside it; else a table like others.

@@ -17,6 +17,8 @@ static const char searched[] = SEARCHED;
 #define IMAGES \
   "a folder with a folder of images for each class, or a CSV file with the columns path and label"
 
+#define VIDEOS \
+  "a list is a CSV file with the columns path and label, and a folder has one for each class"
 #define MASKS "a folder has a mask for each image, of its name: images/a.jpg and masks/a.png"
 #define PATTERN "'*' in a path stands for any letters but '/'; " SEARCHED
 
@@ -51,6 +53,7 @@ static const struct named {
     {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, is_list, NULL},
     {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_list, NULL},
     {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_list, NULL},
+    {"data.video.path", GR_ERR_DATA, "videos", VIDEOS, is_there, NULL},
     {"data.image.masks", GR_ERR_DATA, "folder", MASKS, gr_is_dir, NULL},
     {"data.image.eval_masks", GR_ERR_DATA, "folder", MASKS, gr_is_dir, NULL},
     {"data.table.path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},

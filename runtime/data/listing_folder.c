@@ -100,9 +100,14 @@ static gr_status check_no_split(const folder *f, const char *name, const char *p
     folders += gr_is_dir(gr_arena_printf(l->arena, "%s/%s", path, inner.items[i]));
   }
   if (files || folders < 2) return GR_OK;
-  return gr_hint(
+  gr_status s =
       gr_fail(GR_ERR_DATA, GR_NOWHERE,
-              "the folder '%s' is a split by its name and its folders, and would be a class", path),
+              "the folder '%s' is a split by its name and its folders, and would be a class", path);
+  if (l->ops->one_path)
+    return gr_hint(s, "data.%s.%s=%s names one of them; a list with a column split names both",
+                   source, key, path);
+  return gr_hint(
+      s,
       "data.%s.%s=%s/train data.%s.eval_%s=%s/val names those of the splits; a class of that name "
       "has its %s in its folder",
       source, key, f->root, source, key, f->root, l->what);

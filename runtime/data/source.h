@@ -194,6 +194,7 @@ typedef struct gr_source_ops {
   bool empty;            // it has no samples, and one bucket
   bool tokens;           // it makes tokens of texts, and takes data.tokenizer
   const char *path_key;  // names its files; NULL: no key does
+  bool one_path;         // there is no key eval_PATH for validation
   const char *path_hint;                     // what it names, for errors (gr_source_need_path)
   const char *project;                       // of `graphrun new --data`; NULL: none is alike
   gr_source_ending endings[GR_MAX_ENDINGS];  // of its files, up to one without an ending

@@ -56,6 +56,25 @@ expect "predict: a video of the size of those that were trained on" 0 \
 expect "a new project of videos of several sizes" 0 "a list of 31 videos" "clips of 5 frames" -- "$graphrun" new sizes --from=clips/sizes.csv
 expect "... trains" 0 "^validation set: loss" -- "$graphrun" sizes/config.yaml output.dir=sizes/run training.max_epochs=1
 
+# In a folder for each class.
+for motion in rest right; do mkdir -p kinds/$motion && cp clips/$motion*.mp4 kinds/$motion; done
+expect "a new project of a folder for each class" 0 "^20 videos of 2 classes" -- "$graphrun" new kinds_of --from=kinds
+expect "... trains" 0 "^validation set: loss" -- "$graphrun" kinds_of/config.yaml output.dir=kinds_of/run training.max_epochs=1
+echo note >kinds/rest/note.txt
+expect "... clips of a video are of one split" 0 "^train +[0-9]+ clips" "skipped 1 of .*: 1 files that are no videos by their names \(kinds/rest/note.txt\)" "20 videos of 240 frames" -- \
+  "$graphrun" data inspect "$source/configs/video/motions.yaml" data.video.path=kinds data.video.color=gray data.expect=null
+expect "... the first of them" 0 "^videos of the data set that data.limit leaves out: 19$" -- \
+  "$graphrun" data inspect "$source/configs/video/motions.yaml" data.video.path=kinds data.video.color=gray data.expect=null data.limit=1
+printf nothing >kinds/right/bad.mp4
+expect "... one that cannot be read" 66 "the video 'kinds/right/bad.mp4' cannot be read" "hint: .*data.skip_unreadable=true" -- \
+  "$graphrun" kinds_of/config.yaml data.video.path=kinds
+expect "... is left out" 0 "^skipped .*, 1 unreadable" -- \
+  "$graphrun" kinds_of/config.yaml output.dir=kinds_of/left data.video.path=kinds data.skip_unreadable=true training.max_epochs=1
+mkdir splits && cp -r kinds splits/train && cp -r kinds splits/val && rm splits/*/right/bad.mp4
+expect "folders of splits" 66 "the folder 'splits/train' is a split by its name" "hint: data.video.path=splits/train names one of them" -- \
+  "$graphrun" kinds_of/config.yaml data.video.path=splits
+expect "... in a new project" 0 "^20 videos to train on; not used: '.*/splits/val'" -- "$graphrun" new splits_of --from=splits
+
 # What cannot be used: one error each, at its line of the list.
 one_error() { [ "$(grep -c '^[^ ].*error: ' "$log")" = 1 ] && grep -q 'hint: ' "$log"; }
 refused() { # NAME FILE PATTERN

@@ -242,7 +242,7 @@ expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/r
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
 expect "... what has no kind" 2 "not known what .*hook.lua" "a table \\(.csv" -- "$graphrun" new own/lua --from=made/table/hook.lua
 expect "... arrays" 2 "not known what .*x.npz" -- sh -c ': >x.npz; exec "$@"' sh "$graphrun" new own/arrays --from=x.npz
-expect "... a folder without classes" 2 "no two folders of images or of recordings" -- "$graphrun" new own/flat --from=made/image/images/circle
+expect "... a folder without classes" 2 "no two folders of images, of recordings or of videos" -- "$graphrun" new own/flat --from=made/image/images/circle
 other=env # root reads everything
 [ "$(id -u)" != 0 ] || other="setpriv --reuid=65534 --regid=65534 --clear-groups"
 if $other "$graphrun" --version >/dev/null 2>&1; then

@@ -133,7 +133,7 @@ weights and buckets | 65 | config error: data.sampler draws from one bucket, and
 a recogniser of classes | 65 | the data gives no 'targets' for this input.*hint: .*without data.speech.label recordings have transcripts | gr plan audio/config.yaml "model.graph=$source/cli/new/speech/graph.yaml" '~model.params.filters'
 a classifier of transcripts | 65 | the data gives no 'y' for this input.*hint: .*data.speech.label names the key | gr plan audio/config.yaml data.speech.label=null "data.manifest=$source/docs/tour/speech.jsonl"
 a class that the run does not have | 66 | data error: the label 'cat' is none of the 4 classes of the run.*hint: its classes: fall, hum, pulse, rise | gr eval audio/run data.manifest=m/empty --split=all
-a folder of images and recordings for a new project | 2 | usage error: '.*both' has no two folders of images or of recordings.*hint: cats/1.png and dogs/1.png, or yes/1.wav | gr new own/both --from=m/both
+a folder of images and recordings for a new project | 2 | usage error: '.*both' has no two folders of images, of recordings or of videos.*hint: cats/1.png and dogs/1.png, or yes/1.wav | gr new own/both --from=m/both
 a folder of recordings and others for a new project | 0 | files that are no recordings by their names.*: 2 .* 8 recordings of 2 classes | gr new own/mixed --from=m/mixed
 Parquet without a label for a new project | 2 | usage error: '.*speech-0.parquet' has recordings in it.*hint: --label=COLUMN makes a project of their classes | gr new own/heard --from="$speech"
 a list with another delimiter for a new project | 66 | semi.csv:1:1: data error: the column 'path' names recordings, and this is no list of them.*hint: .*path and label, with commas | gr new own/semi --from=m/semi.csv

@@ -1,5 +1,6 @@
 // list.c - lists clips from the rows of a CSV file, or from files to predict; see video.h.
 #include "base/grow.h"
+#include "base/port.h"
 #include "base/work.h"
 #include "runtime/data/files.h"
 #include "runtime/data/video/video.h"
@@ -94,7 +95,7 @@ static uint32_t find_video(rows *r, uint32_t row) {
 
 // What is wrong with a video is reported once, where the first row names it.
 static gr_status report(const rows *r, const gr_video_file *f, gr_status s) {
-  if (!f->loc.file) return s;
+  if (r->video->list.inputs) return s;
   return gr_unreadable_add(r->request->unreadable, f->loc, s);
 }
 
@@ -128,6 +129,17 @@ static gr_status add_row(rows *r, uint32_t row) {
   return r->has_frame ? add_around(r, clip) : add_clips(v, r->request, clip);
 }
 
+// A folder for each class. The limit is one of clips.
+static gr_status list_folders(rows *r) {
+  gr_listing *l = &r->video->list;
+  const gr_listing_part part = {r->video->spec.path, GR_SPLIT_BY_KEY};
+  gr_source_request all = *r->request;
+  all.limit = 0;
+  GR_TRY(gr_listing_folders(l, &all, &part));
+  GR_TRY(gr_listing_number(l, r->request->record));
+  return gr_listing_check_several(l, part.path);
+}
+
 static gr_status list_rows(rows *r) {
   gr_video *v = r->video;
   gr_file_list list;
@@ -135,6 +147,7 @@ static gr_status list_rows(rows *r) {
     GR_TRY(gr_classes_recall(&v->list.classes, v->list.arena, r->request->record));
     return gr_listing_inputs(&v->list, r->request);
   }
+  if (gr_is_dir(v->spec.path)) return list_folders(r);
   GR_TRY(gr_file_list_open(v->list.arena, v->spec.path, v->list.what, "label", "split and frame",
                            &list));
   GR_TRY(find_frames(r, &list));

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/port.h"
 #include "base/rng.h"
 #include "runtime/data/video/video.h"
 
@@ -39,12 +40,13 @@ static void video_close(void *self) {
 static gr_status video_open(gr_source_request *r, void **out) {
   gr_video *v = *out = GR_NEW(r->arena, gr_video, 1);
   v->list = gr_listing_make(r, "videos");
+  v->list.other = GR_VIDEO_OTHER;
   if (r->conf)
     GR_TRY(video_read_spec(r->conf, &v->spec));
   else
     v->spec = *(const gr_video_spec *)r->spec;
   GR_TRY(gr_source_need_path(r, v->spec.path));
-  if (!v->list.inputs) r->place = (gr_loc){v->spec.path, 1, 1};
+  if (!v->list.inputs && !gr_is_dir(v->spec.path)) r->place = (gr_loc){v->spec.path, 1, 1};
   return gr_about(gr_video_list(v, r), v->list.inputs ? NULL : "path");
 }
 
@@ -128,7 +130,10 @@ const gr_source_ops gr_source_video = {
     .inputs = "files of videos: .npy, or compressed",
     .path_key = "path",
     .project = "video",
-    .path_hint = "a CSV file with the columns path and label, and optionally split and frame",
+    .path_hint =
+        "a folder with a folder of videos for each class, or a CSV file with the columns "
+        "path and label, and optionally split and frame",
+    .one_path = true,
     .endings = {{".mp4", "a video", .in_lists = true},
                 {".mkv", "a video", .in_lists = true},
                 {".avi", "a video", .in_lists = true},
@@ -145,8 +150,10 @@ const gr_source_ops gr_source_video = {
                                     .hint = "data.video.stride=1, or other frames"},
               [GR_VIDEO_REST] = {.why = "frames behind the last clip of their video",
                                  .of = GR_OMITTED_OTHER},
-              [GR_VIDEO_ROWS] = {.why = "rows of the list that data.limit leaves out",
-                                 .of = GR_OMITTED_OTHER}},
+              [GR_VIDEO_ROWS] = {.why = "videos of the data set that data.limit leaves out",
+                                 .of = GR_OMITTED_OTHER},
+              [GR_VIDEO_OTHER] = {.why = "files that are no videos by their names",
+                                  .hint = "videos are .mp4, .mkv, .avi, .mov, .webm and .npy"}},
     .open = video_open,
     .close = video_close,
     .fields = video_fields,
