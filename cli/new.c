@@ -40,7 +40,7 @@ static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) 
     if (p->config && !strcmp(gr_new_names[i], "README.md")) text = gr_new_text_own;
     GR_TRY(gr_output_write(dir, gr_new_names[i], text, strlen(text)));
   }
-  if (p->manifest) GR_TRY(gr_output_write(dir, "manifest.jsonl", p->manifest, strlen(p->manifest)));
+  if (p->lines) GR_TRY(gr_output_write(dir, p->lines_file, p->lines, strlen(p->lines)));
   if (p->validation)
     GR_TRY(gr_output_write(dir, "validation.jsonl", p->validation, strlen(p->validation)));
   return p->config ? GR_OK : p->kind->generate(a, dir);

@@ -119,10 +119,14 @@ int gr_new_find_text(const gr_csv *t, int label) {
   return best;
 }
 
-int gr_new_text_tokens(const gr_csv *t, int text, int step) {
+int gr_new_tokens(double bytes, int step) {
   enum { MOST = 1024 };
-  int64_t n = (int64_t)(2 * mean_length(t, text)) / step * step + step;
+  int64_t n = (int64_t)(2 * bytes) / step * step + step;
   return n < MOST ? (int)n : MOST;
+}
+
+int gr_new_text_tokens(const gr_csv *t, int text, int step) {
+  return gr_new_tokens(mean_length(t, text), step);
 }
 
 // ---- Features -----------------------------------------------------------------------------------

@@ -25,8 +25,10 @@ bool gr_new_is_one_hot(const gr_csv *, int column);
 GR_MUST_USE gr_status gr_new_check_features(const gr_csv *, int label);
 // How many rows lack a feature, or the label: such samples cannot be used.
 uint32_t gr_new_incomplete_rows(const gr_csv *, int label);
-// How many bytes of texts are read, or written: room for those that are twice as long as most, in
-// steps, up to 1024.
+// How many bytes of texts of that mean length are read, or written: room for those that are twice
+// as long as most, in steps, up to 1024.
+int gr_new_tokens(double bytes, int step);
+// The same of a column.
 int gr_new_text_tokens(const gr_csv *, int text, int step);
 // How many rows each series has, at least, of the columns of a .ts file (runtime/data/csv_kinds.h).
 uint32_t gr_new_series_rows(const gr_csv *, int series);

@@ -12,9 +12,9 @@ typedef struct gr_new_own {
   const gr_new_kind *kind;
   const char *config;  // the kind's config.yaml with the data's path, columns and format
   const char *graph;   // its graph.yaml; NULL: as the kind has it
-  // Of recordings, which become the project's manifest.jsonl and validation.jsonl; NULL: there is
-  // none.
-  const char *manifest, *validation;
+  // Lines of the project's lines_file, manifest.jsonl or data.jsonl, and of its validation.jsonl;
+  // NULL: it has none.
+  const char *lines, *validation, *lines_file;
 } gr_new_own;
 
 // Begins the project of a kind, with the data's path as the value of a key.

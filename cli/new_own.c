@@ -12,6 +12,7 @@
 #include "cli/new_recordings.h"
 #include "cli/new_sounds.h"
 #include "cli/new_tables.h"
+#include "cli/new_text_folders.h"
 #include "job/paths.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/file_list.h"
@@ -102,7 +103,7 @@ static void make_recordings(gr_new_own *o, const gr_new_recordings *r) {
   if (r->without_text) gr_text_printf(&o->said, ", %d without one left out", r->without_text);
   make_speech(o, "manifest.jsonl",
               gr_arena_printf(o->arena, "%s%s", r->manifest, r->validation ? r->validation : ""));
-  o->manifest = r->manifest, o->validation = r->validation;
+  o->lines_file = "manifest.jsonl", o->lines = r->manifest, o->validation = r->validation;
   gr_new_set_evaluation(o, "manifest", r->validation ? "validation.jsonl" : NULL);
   if (r->other) gr_text_printf(&o->said, "not used: '%s'\n", r->other);
 }
@@ -251,6 +252,8 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
   GR_TRY(gr_new_find_classes(o, &gr_new_sound_files, path, &recordings));
   if (recordings) return GR_OK;
   GR_TRY(gr_new_find_classes(o, &gr_new_video_files, path, &images));
+  if (images) return GR_OK;
+  GR_TRY(gr_new_find_text_folders(o, path, &images));
   if (images) return GR_OK;
   GR_TRY(look_at_tables(o, path, &recordings));
   if (recordings) return GR_OK;

@@ -21,7 +21,7 @@ made_from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains i
   shift 3
   expect "new --from=$from_data" 0 "^own/$from_name: a project for $from_kind" "$@" -- "$graphrun" new "own/$from_name" --from="$from_data"
   check "... each key has a comment" commented "own/$from_name/config.yaml"
-  check "... has no data of its own" sh -c '! ls "$1" | grep -q data' sh "own/$from_name"
+  check "... has no data of its own" sh -c '! ls "$1" | grep -v data.jsonl | grep -q data' sh "own/$from_name"
   (cd "own/$from_name" && exec "$graphrun" config.yaml output.dir=run training.max_epochs=1 >"$(new_log)" 2>&1)
   check "... which trains" test -s "own/$from_name/run/training_results.json"
 }
@@ -170,6 +170,16 @@ mkdir -p esc/audio esc/meta && cp hub/0[0-3]*.wav esc/audio
 { echo filename,fold,category,take && sed -n 's/^\(0[0-3].\).*/\1.wav,1,dog,A/p' lj/metadata.csv | sed '1~2s/dog/cat/'; } >esc/meta/esc.csv
 expect "new --from=a folder whose list is in its folder meta" 66 "esc.csv:1:1: .*it is not clear which one has their texts" "--label=COLUMN; there are: fold, category, take" -- "$graphrun" new own/esc --from=esc
 expect "... with its classes" 0 "a list of 40 recordings; to predict: 'category', 2 classes" -- "$graphrun" new own/esc --from=esc --label=category
+# Texts in a folder for each class, as IMDb's are unpacked.
+for part in train test; do
+  for class in pos neg; do
+    mkdir -p imdb/$part/$class
+    for i in 1 2 3 4 5 6 7 8 9 10; do printf 'a %s film\nof %s\n' $class $i >imdb/$part/$class/$i.txt; done
+  done
+done
+mkdir imdb/train/unsup && echo more >imdb/train/unsup/1.txt && echo 7 >imdb/train/urls.txt
+made_from imdb imdb "texts with a class" "^20 texts of 2 classes, and 20 for validation" "^not used: '.*/imdb/train/unsup', which '.*/imdb/test' does not have"
+check "... as lines of the project" grep -qx '{"text": "a neg film\\nof 10\\n", "label": "neg"}' own/imdb/data.jsonl
 # In tables: whatever their columns are called, in a folder of their own, and given as the table.
 mkdir -p shelf/clips && cp hub/*.wav shelf/clips
 { printf 'number;clip;said\n' && sed 's/\(.*\)|x|\(.*\)/\1;clips\/\1.wav;\2/' lj/metadata.csv; } >shelf/list.csv
