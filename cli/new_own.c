@@ -324,6 +324,11 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
     gr_text_put(&o->said, "a text\n");
     return GR_OK;
   }
+  if (is_of(path, ".npz") || is_of(path, ".npy"))
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                "--from: '%s' has arrays, and there is no project for these", given),
+        "a configuration of your own, of the source `table`: configs/digits.yaml is one");
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
       "its name says so, once it is unpacked: a table (.csv, .tsv, .jsonl, .arff, "
