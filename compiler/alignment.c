@@ -16,7 +16,7 @@ static bool is_input(const gr_graph *g, gr_val v, const char *name) {
 // Elementwise, or a constant.
 static bool is_plain(const gr_op *op) {
   bool pointwise = op->index_spec && op->index_spec[strspn(op->index_spec, ".,->")] == 0;
-  return !op->random && !op->collective && (pointwise || !op->n_in);
+  return !op->random && !op->collective && (pointwise || !gr_op_operands(op));
 }
 
 // Runs the nodes on as many lengths at a time as there are rows.

@@ -210,7 +210,9 @@ typedef struct gr_onnx_reader {
 #define GR_FROM_ONNX(...) ((const gr_onnx_reader[]){__VA_ARGS__, {NULL, NULL}})
 struct gr_op {
   const char *name, *doc;
-  int n_in, n_out;  // number of operands and results; GR_ANY: infer checks and sets it
+  // Numbers of operands and results that the notation does not say: n_in without an index_spec,
+  // n_out without any notation. GR_ANY: infer checks and sets it.
+  int n_in, n_out;
   size_t attr_size;
   const gr_attr *attrs;  // ends with an empty field
 
@@ -303,6 +305,8 @@ static inline bool gr_op_may_pad(const gr_op *op, int dim) {
   return op->padding == GR_PADDING_PRESERVED || op->padding == GR_PADDING_SUMMED ||
          (op->padding == GR_PADDING_ROWS && !dim);
 }
+// How many operands it takes; GR_ANY: its infer says.
+int gr_op_operands(const gr_op *);
 // Checks s->in and sets s->n_out and s->out, by the notation and then by op->infer. GR_ERR_TYPE if
 // operands do not fit; results are possible types (gr_type_possible) without empty axes.
 GR_MUST_USE gr_status gr_op_infer(gr_op_call *);

@@ -122,10 +122,10 @@ static void put_onnx(FILE *f, const gr_op *op) {
 void gr_op_explain(FILE *f, const gr_op *op) {
   fprintf(f, "%s: %s\n", op->name, op->doc);
   if (gr_op_is_internal(op)) fprintf(f, "  made by    compiler passes; not available in models\n");
-  if (op->n_in == GR_ANY)
+  if (gr_op_operands(op) == GR_ANY)
     fprintf(f, "  operands   any number\n");
   else
-    fprintf(f, "  operands   %d\n", op->n_in);
+    fprintf(f, "  operands   %d\n", gr_op_operands(op));
   if (op->index_spec) fprintf(f, "  notation   %s\n", op->index_spec);
   if (op->index_spec_of) fprintf(f, "  notation   depends on the attributes\n");
   put_attrs(f, op);

@@ -271,10 +271,11 @@ static gr_val step_number(gr_build_context *a) {
 }
 
 static gr_status check_arity(const gr_op *op, const gr_conf *use, int n) {
-  if (op->n_in == GR_ANY || op->n_in == n) return GR_OK;
+  int takes = gr_op_operands(op);
+  if (takes == GR_ANY || takes == n) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "op '%s' takes %d operand%s, found %d",
-              op->name, op->n_in, op->n_in == 1 ? "" : "s", n),
+              op->name, takes, gr_text_s(takes), n),
       "%s", op->doc);
 }
 
@@ -316,8 +317,9 @@ gr_status gr_model_op(gr_build_context *a, const gr_op *op, gr_conf *use, gr_bin
   void *attr = gr_arena_alloc(a->arena, op->attr_size + 8);
   GR_TRY(operands(a, use->items[0], given, &n));
   GR_TRY(attributes(a, op, use, attr));
-  bool drops_too = op->training_only && op->n_in == GR_ANY;  // an operand more if p is not 0
-  bool needs_step = op->random && n && op->n_in == n + 1;
+  int takes = gr_op_operands(op);
+  bool drops_too = op->training_only && takes == GR_ANY;  // an operand more if p is not 0
+  bool needs_step = op->random && n && takes == n + 1;
   GR_TRY(check_arity(op, use, n + needs_step));
   bool left_out = n && !given[0].number && is_left_out(a, op, attr);
   if (left_out && !drops_too) {

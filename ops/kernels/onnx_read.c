@@ -308,8 +308,8 @@ static void read_row(gr_onnx_reading *r, const char *row) {
   int in[GR_MAX_ARGS], n = r->node->n_in;
   gr_read_setting setting[GR_READ_SETTINGS];
   int n_settings = row_settings(r, row, setting);
-  if (n > 16 || (r->op->n_in != GR_ANY && r->op->n_in != n))
-    gr_read_refuse(r, "has %d operands", n);
+  int takes = gr_op_operands(r->op);
+  if (n > 16 || (takes != GR_ANY && takes != n)) gr_read_refuse(r, "has %d operands", n);
   if (r->err) return;
   bool pointwise = r->op->index_spec && !strncmp(r->op->index_spec, "...", 3) && !n_settings;
   bool last = pointwise && gr_read_together(r, n, in);

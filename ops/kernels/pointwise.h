@@ -42,7 +42,6 @@ extern const gr_case gr_float_cases[], gr_gradient_cases[];
 #define GR_LOCALS(T, attr) (void)(attr);
 
 #define GR_POINTWISE_(name, N, TEXT, ...)                                                 \
-  enum { name##_operands = N };                                                           \
   static const char name##_spec[] = GR_SPEC##N;                                           \
   static const char name##_formula[] = TEXT;                                              \
   static gr_status name##_cpu(const gr_launch *l) {                                       \
@@ -76,7 +75,6 @@ extern const gr_case gr_float_cases[], gr_gradient_cases[];
 #define GR_POINTWISE2(name, ...) GR_POINTWISE_(name, 2, #__VA_ARGS__, __VA_ARGS__)
 #define GR_POINTWISE3(name, ...) GR_POINTWISE_(name, 3, #__VA_ARGS__, __VA_ARGS__)
 
-#define GR_POINTWISE_FIELDS(name_)                                                      \
-  .name = #name_, .n_in = name_##_operands, .n_out = 1, .index_spec = name_##_spec,     \
-  .inplace = {1}, .formula = name_##_formula, .cpu = name_##_cpu, .fast = name_##_fast, \
-  .tile = name_##_tile
+#define GR_POINTWISE_FIELDS(name_)                                                        \
+  .name = #name_, .index_spec = name_##_spec, .inplace = {1}, .formula = name_##_formula, \
+  .cpu = name_##_cpu, .fast = name_##_fast, .tile = name_##_tile

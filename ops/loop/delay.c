@@ -86,7 +86,6 @@ const gr_op gr_op_delay = {
     .doc =
         "x shifted by one step along its first axis; the free step is the second operand, or zero.",
     .n_in = GR_ANY,
-    .n_out = 1,
     .attr_size = sizeof(struct delay),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

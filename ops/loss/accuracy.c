@@ -87,7 +87,6 @@ const gr_op gr_op_accuracy = {
         "equal), and the number of labels.",
     .effort = GR_EFFORT_ROW,
     .n_in = 2,
-    .n_out = 2,
     .attr_size = sizeof(struct accuracy),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

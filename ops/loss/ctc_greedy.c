@@ -107,8 +107,6 @@ const gr_op gr_op_ctc_greedy = {
         "Decodes logits [n,t,v] of lengths [n] to symbols [n,t], padded with 0, and their number "
         "[n].",
     .effort = GR_EFFORT_SERIAL,
-    .n_in = 2,
-    .n_out = 2,
     .attr_size = sizeof(struct ctc_greedy),
     .attrs = attrs,
     .index_spec = "nTV,n->nT,n",

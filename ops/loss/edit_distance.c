@@ -126,8 +126,6 @@ const gr_op gr_op_edit_distance = {
         "Per sample, the edit distance between symbols [n,t] of lengths [n] and targets [n,u] of "
         "target lengths [n], and the target's length in the same unit.",
     .effort = GR_EFFORT_SERIAL,
-    .n_in = 4,
-    .n_out = 2,
     .attr_size = sizeof(struct edit_distance),
     .attrs = attrs,
     .index_spec = "nT,n,nU,n->n,n",

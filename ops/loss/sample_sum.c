@@ -67,7 +67,6 @@ const gr_op gr_op_sample_sum = {
         "Per sample, the sum of the elements of x, and their number: the score of an elementwise "
         "loss.",
     .n_in = 1,
-    .n_out = 2,
     .index_spec_of = index_spec_of,
     .infer = infer,
     .grad = grad,

@@ -155,8 +155,6 @@ const gr_op gr_op_cast = {
     .doc =
         "x in another dtype, rounded to nearest even (to integers: toward zero). The gradient is "
         "cast back.",
-    .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct cast),
     .attrs = attrs,
     .index_spec = "...->...",

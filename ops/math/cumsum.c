@@ -108,7 +108,6 @@ const gr_op gr_op_cumsum = {
     .doc = "The sum of all elements up to each along an axis, with the element itself.",
     .effort = GR_EFFORT_SERIAL,
     .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct cumsum),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -72,7 +72,6 @@ const gr_op gr_op_mean = {
     .name = "mean",
     .doc = "The mean over the given axes.",
     .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(gr_reduce_axes),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

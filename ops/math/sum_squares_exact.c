@@ -64,8 +64,6 @@ const gr_op gr_op_sum_squares_exact = {
     .doc =
         "The sum of the squares of all elements of x without rounding, as integers for each "
         "exponent: [512].",
-    .n_in = 1,
-    .n_out = 1,
     .index_spec = "...->_",
     .padding = GR_PADDING_SUMMED,
     .infer = infer,
@@ -99,8 +97,6 @@ static const gr_case sum_cases[] = {
 const gr_op gr_op_exact_sum = {
     .name = "exact_sum",
     .doc = "What sums of sum_squares_exact stand for, rounded.",
-    .n_in = 1,
-    .n_out = 1,
     .index_spec = "_->",
     .infer = infer_sum,
     .cpu_only = true,

@@ -103,8 +103,6 @@ const gr_op gr_op_top_k = {
         "The k largest elements of the last axis, largest first, and their indices; of equal "
         "elements the first comes first.",
     .effort = GR_EFFORT_SERIAL,
-    .n_in = 1,
-    .n_out = 2,
     .attr_size = sizeof(struct top_k),
     .attrs = attrs,
     .index_spec = "...V->..._,..._",

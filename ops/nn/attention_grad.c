@@ -114,7 +114,6 @@ const gr_op gr_op_attention_grad = {
         "the lengths and the step.",
     .efforts = gr_attention_efforts,
     .n_in = GR_ANY,
-    .n_out = 3,
     .attr_size = sizeof(struct attention),
     .attrs = gr_attention_attrs,
     .index_spec_of = gr_attention_index_spec,

@@ -138,11 +138,11 @@ gr_status gr_conv_grad_x_gpu(gr_gpu_call *);
 gr_status gr_conv_grad_w_gpu(gr_gpu_call *);
 
 // ---- conv1d, conv2d, conv3d (conv.c): descriptors differ in their cases and doc alone -----------
-#define GR_CONV_OP(axes)                                                                          \
-  .name = "conv" #axes "d", .n_in = GR_ANY, .n_out = 1, .attr_size = sizeof(struct gr_conv_attr), \
-  .attrs = gr_conv_attrs, .index_spec_of = gr_conv##axes##d_letters,                              \
-  .infer = gr_conv##axes##d_infer, .flops = gr_conv_op_flops, .efforts = gr_conv_efforts,         \
-  .grad = gr_conv_grad, .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch,  \
+#define GR_CONV_OP(axes)                                                                         \
+  .name = "conv" #axes "d", .n_in = GR_ANY, .attr_size = sizeof(struct gr_conv_attr),            \
+  .attrs = gr_conv_attrs, .index_spec_of = gr_conv##axes##d_letters,                             \
+  .infer = gr_conv##axes##d_infer, .flops = gr_conv_op_flops, .efforts = gr_conv_efforts,        \
+  .grad = gr_conv_grad, .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch, \
   .gpu = gr_conv_forward_gpu, .amp = GR_AMP_NARROW, .to_onnx = gr_conv_onnx
 // Reads a Conv, of any number of axes (gr_op.from_onnx of conv2d).
 void gr_conv_read(gr_onnx_reading *);

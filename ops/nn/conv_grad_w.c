@@ -104,7 +104,6 @@ const gr_op gr_op_conv_grad_w = {
     .doc = "The gradient of conv1d, conv2d or conv3d with respect to w, from x and dy.",
     .efforts = efforts,
     .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(struct gr_conv_grad_attr),
     .attrs = attrs,
     .index_spec_of = letters,

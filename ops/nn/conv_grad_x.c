@@ -186,7 +186,6 @@ const gr_op gr_op_conv_grad_x = {
         "transposed convolution of dy.",
     .efforts = efforts,
     .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(struct gr_conv_grad_attr),
     .attrs = attrs,
     .index_spec_of = letters,

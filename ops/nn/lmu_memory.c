@@ -193,8 +193,6 @@ const gr_op gr_op_lmu_memory = {
     .doc =
         "The matrix A [order, order] and the vector B [order] of a Legendre memory unit, "
         "discretised with a zero-order hold.",
-    .n_in = 0,
-    .n_out = 2,
     .attr_size = sizeof(struct lmu_memory),
     .attrs = attrs,
     .index_spec = "->__,_",

@@ -302,7 +302,6 @@ const gr_op gr_op_matmul = {
         "(weights).",
     .effort = GR_EFFORT_MATMUL,
     .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(struct matmul),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -99,7 +99,6 @@ const gr_op gr_op_matmul_bias = {
     .doc = "z = x y + v for each row of the product, then relu if asked for.",
     .effort = GR_EFFORT_MATMUL,
     .n_in = 3,
-    .n_out = 1,
     .attr_size = sizeof(matmul_bias),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -117,7 +117,6 @@ const gr_op gr_op_matmul_bias_grad = {
     .doc = "x' y, and the sum of the rows of y or of x: leading axes are more rows.",
     .effort = GR_EFFORT_MATMUL,
     .n_in = 2,
-    .n_out = 2,
     .attr_size = sizeof(matmul_bias_grad),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -91,8 +91,6 @@ const gr_op gr_op_pack = {
         "A matrix [k, columns] in the order that matmul_packed reads; columns are rounded up to a "
         "multiple of 96.",
     .effort = GR_EFFORT_PERMUTE,
-    .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct pack),
     .attrs = attrs,
     .index_spec = "AB->__",
@@ -172,8 +170,6 @@ const gr_op gr_op_matmul_packed = {
     .name = "matmul_packed",
     .doc = "z = x y in f32, with y prepacked by pack.",
     .effort = GR_EFFORT_PACKED,
-    .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(struct packed),
     .attrs = packed_attrs,
     .index_spec = "...mA,BA->...m_",

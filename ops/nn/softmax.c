@@ -119,7 +119,6 @@ const gr_op gr_op_softmax = {
         "exp(x) / sum(exp(x)) over the last axis. Entries at or beyond the sample's length, the "
         "optional second operand, are 0; a row of length 0 is uniform.",
     .n_in = GR_ANY,
-    .n_out = 1,
     .attr_size = sizeof(struct softmax),
     .attrs = attrs,
     .index_spec_of = index_spec_of,
@@ -197,7 +196,6 @@ const gr_op gr_op_softmax_grad = {
     .name = "softmax_grad",
     .doc = "The gradient of softmax with respect to x, from y, dy and the lengths.",
     .n_in = GR_ANY,
-    .n_out = 1,
     .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
     .cpu = grad_cpu,

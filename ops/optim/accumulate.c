@@ -26,8 +26,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_accumulate = {
     GR_FORMULA_FIELDS(accumulate),
     .doc = "accumulator + gradient; for micro-batch 0, the gradient alone.",
-    .n_in = 3,
-    .n_out = 1,
     .index_spec = "...,...,->...",
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,

@@ -196,7 +196,6 @@ const gr_op gr_op_adafactor_norm = {
         "The sum of the squares of Adafactor's update, from g, v (or row, col and the sum of "
         "row), gradient scale.",
     .n_in = GR_ANY,
-    .n_out = 1,
     .attr_size = sizeof(adafactor),
     .attrs = attrs,
     .index_spec_of = norm_spec,
@@ -335,7 +334,6 @@ const gr_op gr_op_adafactor = {
         "and the sums of the squares of w and of the update: Adafactor. lr is the largest relative "
         "step; PyTorch's default is 1e-2.",
     .n_in = GR_ANY,
-    .n_out = 1,
     .attr_size = sizeof(adafactor),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -100,8 +100,6 @@ static const gr_case squares_cases[] = {{{"f32[4,6]"}},
 const gr_op gr_op_adafactor_squares = {
     .name = "adafactor_squares",
     .doc = "The sums of the squares of each row and of each column of g.",
-    .n_in = 1,
-    .n_out = 2,
     .index_spec = "...rc->...r,...c",
     .padding = GR_PADDING_ROWS,
     .cpu = squares_cpu,
@@ -145,8 +143,6 @@ const gr_op gr_op_adafactor_moment = {
     .doc =
         "The next running mean of squared gradients, from the last one, sums of squares or a "
         "gradient, step, gradient scale, ok.",
-    .n_in = 5,
-    .n_out = 1,
     .attr_size = sizeof(gr_adafactor_moment),
     .attrs = moment_attrs,
     .index_spec = "...,...,,,->...",

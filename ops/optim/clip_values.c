@@ -28,8 +28,6 @@ const gr_op gr_op_clip_values = {
         "A gradient times its scale, each element of which is at least -limit and at most limit.",
     .attr_size = sizeof(clip_values),
     .attrs = attrs,
-    .n_in = 2,
-    .n_out = 1,
     .index_spec = "...,->...",
     .padding = GR_PADDING_PRESERVED,
     .multi_tensor = true,

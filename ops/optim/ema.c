@@ -35,8 +35,6 @@ const gr_op gr_op_ema = {
     .doc =
         "The next exponential moving average e' of a weight, from e, the weight's next value w, "
         "decay and ok: decay e + (1 - decay) w; w if decay is 0; e if ok is 0.",
-    .n_in = 4,
-    .n_out = 1,
     .index_spec = "...,...,,->...",
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,

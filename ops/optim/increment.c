@@ -20,8 +20,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_increment = {
     GR_FORMULA_FIELDS(increment),
     .doc = "step + 1 if ok, else step.",
-    .n_in = 2,
-    .n_out = 1,
     .index_spec = ",->",
     .infer = infer,
     .inplace = {1},

@@ -41,8 +41,6 @@ const gr_op gr_op_loss_scale = {
     .doc =
         "From the loss scale, the number of good steps since it changed, and whether this step is "
         "good: the next scale and number.",
-    .n_in = 3,
-    .n_out = 2,
     .attr_size = sizeof(gr_loss_scale),
     .attrs = attrs,
     .index_spec = ",,->,",

@@ -96,7 +96,6 @@ const gr_op gr_op_muon_unit = {
     GR_FORMULA_FIELDS(muon_unit),
     .doc = "A matrix divided by the root of its sum of squares, or by 1e-7 if that is more.",
     .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(muon_unit),
     .attrs = unit_attrs,
     .index_spec_of = unit_spec,

@@ -181,8 +181,6 @@ const gr_op gr_op_dropout = {
     .doc =
         "x with each element zeroed with probability p, at random in each step, and the rest "
         "divided by 1 - p.",
-    .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(struct dropout),
     .attrs = attrs,
     .index_spec = "...,->...",

@@ -54,8 +54,6 @@ const gr_op gr_op_sample_categorical = {
         "A random class for each row of logits, with the probabilities softmax(logits): other ones "
         "in "
         "each step. In a loop use sample_uniform before it.",
-    .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(gr_sample),
     .attrs = gr_sample_attrs,
     .index_spec = "...V,->...",

@@ -24,8 +24,6 @@ const gr_op gr_op_sample_normal = {
         "Random numbers of mean 0 and deviation 1, other ones in each step, in the shape of x, "
         "whose "
         "elements do not matter. In a loop each of its steps gets others.",
-    .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(gr_sample),
     .attrs = gr_sample_attrs,
     .index_spec = "...,->...",

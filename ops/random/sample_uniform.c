@@ -23,8 +23,6 @@ const gr_op gr_op_sample_uniform = {
     .doc =
         "Random numbers from 0 to 1, other ones in each step, in the shape of x, whose elements do "
         "not matter. In a loop each of its steps gets others.",
-    .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(gr_sample),
     .attrs = gr_sample_attrs,
     .index_spec = "...,->...",

@@ -223,7 +223,6 @@ const gr_op gr_op_broadcast = {
     .name = "broadcast",
     .doc = "Repeats x along a new axis.",
     .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct broadcast),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -81,8 +81,6 @@ const gr_op gr_op_gather = {
     .name = "gather",
     .doc = "y[..., j] = x[..., indices[..., j]]: elements of the last axis by their index.",
     .efforts = gr_moves_result,
-    .n_in = 2,
-    .n_out = 1,
     .index_spec = "...V,...k->...k",
     .infer = infer,
     .grad = grad,
@@ -160,8 +158,6 @@ const gr_op gr_op_scatter_add = {
     .doc =
         "Zeros, to which each element of x is added at its index of the last axis: "
         "y[..., indices[..., j]] += x[..., j].",
-    .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(struct scatter_add),
     .attrs = scatter_attrs,
     .index_spec = "...K,...K->..._",

@@ -86,8 +86,6 @@ const gr_op gr_op_gather_rows = {
         "y[..., j, :] = x[..., indices[..., j], :]: of each matrix, rows by their index, such as "
         "nodes of a graph by the ends of its edges.",
     .efforts = gr_moves_result,
-    .n_in = 2,
-    .n_out = 1,
     .index_spec = "...Vc,...k->...kc",
     .infer = infer,
     .grad = grad,
@@ -170,8 +168,6 @@ const gr_op gr_op_add_rows = {
     .doc =
         "Zeros, to which each row of x is added at its index: y[..., indices[..., j], :] += "
         "x[..., j, :], such as messages at the nodes of a graph.",
-    .n_in = 2,
-    .n_out = 1,
     .attr_size = sizeof(struct add_rows),
     .attrs = add_attrs,
     .index_spec = "...Kc,...K->..._c",

@@ -148,8 +148,6 @@ const gr_op gr_op_one_hot = {
     .doc =
         "For each id a vector that is 1 at the id and 0 elsewhere; only zeros for an id that is no "
         "class.",
-    .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct one_hot),
     .attrs = attrs,
     .index_spec = "...->..._",

@@ -12,8 +12,6 @@ static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[12]"}, .fill = "i"}, {{"b
 const gr_op gr_op_optimization_barrier = {
     .name = "optimization_barrier",
     .doc = "x itself; nodes that read it are never joined with equal nodes that read x.",
-    .n_in = 1,
-    .n_out = 1,
     .index_spec = "...->...",
     .padding = GR_PADDING_PRESERVED,
     .inplace = {1},

@@ -70,7 +70,6 @@ const gr_op gr_op_select = {
     .doc = "One index of the first axis of x; the axis is removed.",
     .efforts = gr_moves_result,
     .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct select),
     .attrs = attrs,
     .index_spec_of = index_spec_of,
@@ -123,7 +122,6 @@ const gr_op gr_op_select_grad = {
         "A value that is x at one index of a new first axis and zero elsewhere: the gradient of "
         "select.",
     .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct select_grad),
     .attrs = grad_attrs,
     .index_spec_of = grad_index_spec_of,

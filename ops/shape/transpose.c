@@ -189,7 +189,6 @@ const gr_op gr_op_transpose = {
     .doc = "x with its axes permuted.",
     .effort = GR_EFFORT_PERMUTE,
     .n_in = 1,
-    .n_out = 1,
     .attr_size = sizeof(struct transpose),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

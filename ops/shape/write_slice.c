@@ -109,7 +109,6 @@ const gr_op gr_op_write_slice = {
         "x with the indices of one axis from `index` on, an i32 [], replaced by those of part. An "
         "index at which part would reach beyond the axis, or before it, is the nearest that fits.",
     .n_in = 3,
-    .n_out = 1,
     .attr_size = sizeof(struct write_slice),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -66,7 +66,6 @@ const gr_op gr_op_top_accuracy = {
         "Per sample, the number of labels whose logit is one of the k largest (of equal ones the "
         "first come first), and the number of labels.",
     .n_in = 2,
-    .n_out = 2,
     .attr_size = sizeof(top_accuracy),
     .attrs = attrs,
     .index_spec_of = index_spec_of,

@@ -257,7 +257,8 @@ static size_t insert_node(char *s, size_t size, size_t most, const token *tokens
   gr_text_printf(&t, "%*s- ", (int)indent, "");
   put_name(&t, s, tokens, n, state);
   gr_text_printf(&t, ": {%s: [", op->name);
-  int n_in = op->n_in < 0 ? (int)draw(state, 4) : op->n_in - (op->random && op->n_in > 1);
+  int takes = gr_op_operands(op);
+  int n_in = takes < 0 ? (int)draw(state, 4) : takes - (op->random && takes > 1);
   for (int i = 0; i < n_in; i++) {
     if (i) gr_text_put(&t, ", ");
     put_name(&t, s, tokens, n, state);

@@ -161,11 +161,11 @@ static void ties_of(const char *name, const void *attr, int64_t k, gr_dtype dtyp
     if (!kernels[which]) continue;
     MUST(use_run(&u, kernels[which], NULL));
     for (int64_t i = 0; i < 3 * k; i++) {
-      int expected = want[i / k][i % k], got = (int)value_get(&u.out[op->n_out - 1], i);
+      int expected = want[i / k][i % k], got = (int)value_get(&u.out[u.call.n_out - 1], i);
       CHECK(got == expected, "%s of %s, kernel %d: number %d is at %d, not %d", name,
             gr_dtypes[dtype].name, which, (int)i, got, expected);
-      CHECK(op->n_out == 1 || value_get(&u.out[0], i) == x[i / k][expected], "%s: value %d", name,
-            (int)i);
+      CHECK(u.call.n_out == 1 || value_get(&u.out[0], i) == x[i / k][expected], "%s: value %d",
+            name, (int)i);
     }
   }
   use_free(&u);

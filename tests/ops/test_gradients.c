@@ -48,8 +48,10 @@ static int results_of(const gr_op_call *s) {
   if (n < 16 || n >= sizeof name || strcmp(s->op->name + n - 15, "_with_residuals"))
     return s->n_out;
   snprintf(name, sizeof name, "%.*s", (int)n - 15, s->op->name);
-  const gr_op *of = gr_op_find(name);
-  return of && of->n_out > 0 ? of->n_out : s->n_out;
+  gr_op_call plain = *s;
+  plain.op = gr_op_find(name);
+  MUST(gr_op_infer(&plain));
+  return plain.n_out;
 }
 
 static void write_forward(gr_builder *b, const use *u) {

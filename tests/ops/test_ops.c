@@ -94,13 +94,13 @@ static void cases(void) {
 static void formulas(void) {
   static const char *const without[] = {"cast", "shard_slice", "optimization_barrier"};
   for (const gr_op *const *o = gr_ops; *o; o++) {
-    bool pointwise = (*o)->index_spec && !(*o)->collective && !(*o)->random && (*o)->n_out == 1 &&
+    bool pointwise = (*o)->index_spec && !(*o)->collective && !(*o)->random &&
                      !strcmp(strstr((*o)->index_spec, "->"), "->...");
     for (const char *p = (*o)->index_spec; pointwise && *p != '-';) pointwise = strchr(".,", *p++);
     for (size_t k = 0; k < sizeof without / sizeof *without; k++)
       pointwise &= strcmp(without[k], (*o)->name) != 0;
     if (pointwise) CHECK((*o)->formula || (*o)->formulas, "%s has no formula", (*o)->name);
-    for (int k = 0; (*o)->formula && k < (*o)->n_in; k++) {
+    for (int k = 0; (*o)->formula && k < gr_op_operands(*o); k++) {
       char x[] = {'x', (char)('0' + k), 0};
       CHECK(strstr((*o)->formula, x), "the formula of %s has no %s", (*o)->name, x);
     }

@@ -31,8 +31,8 @@ static double tail_at(int i) {
 }
 
 static void tail_of(const gr_op *op, const void *attr) {
-  use u = {.call = {.op = op, .attr = attr, .n_in = op->n_in}}, v;
-  for (int k = 0; k < op->n_in; k++) {
+  use u = {.call = {.op = op, .attr = attr, .n_in = gr_op_operands(op)}}, v;
+  for (int k = 0; k < u.call.n_in; k++) {
     u.call.in[k] = (gr_type){GR_F32, 1, {TAIL}};
     u.in[k] = value_make(u.call.in[k]);
     for (int i = 0; i < TAIL; i++) value_put(&u.in[k], i, k ? 1.25 : tail_at(i));
@@ -58,8 +58,8 @@ static void tails(void) {
   int n = 0;
   for (const gr_op *const *o = gr_ops; *o; o++) {
     int64_t attr[32] = {0};
-    gr_op_call call = {.op = *o, .attr = attr, .n_in = (*o)->n_in};
-    if (!(*o)->formula || !(*o)->tile || (*o)->n_in < 1 || (*o)->n_in > 3) continue;
+    gr_op_call call = {.op = *o, .attr = attr, .n_in = gr_op_operands(*o)};
+    if (!(*o)->formula || !(*o)->tile || call.n_in < 1 || call.n_in > 3) continue;
     gr_attr_defaults(*o, attr);
     for (int k = 0; k < call.n_in; k++) call.in[k] = (gr_type){GR_F32, 1, {TAIL}};
     gr_status s = gr_op_infer(&call);
