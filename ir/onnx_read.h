@@ -110,17 +110,18 @@ struct gr_onnx_reading {
   int n_choices;
   int64_t letter_size[GR_READ_LETTERS][GR_READ_CHOICES];
   const char *letter[GR_READ_LETTERS];
-  gr_map paths;              // names of weights that are taken
-  gr_map readers;            // of nodes, by their type
-  gr_map uses;               // how many nodes read a value of the file, by its name
-  int depth;                 // scans around the nodes that are read
-  gr_read_loop *loop;        // the innermost of them
-  const gr_onnx_node *node;  // that is read
-  uint64_t asked;            // its attributes that were looked up, a bit each
-  const gr_op *op;           // whose reader it is
-  gr_op_call *calls;         // room for one node, by choice
-  const char *file;          // for errors
-  gr_status err;             // the first error; later calls do nothing then
+  gr_map paths;                  // names of weights that are taken
+  gr_map readers;                // of nodes, by their type
+  gr_map uses;                   // how many nodes read a value of the file, by its name
+  int depth;                     // scans around the nodes that are read
+  gr_read_loop *loop;            // the innermost of them
+  const gr_onnx_node *node;      // that is read
+  uint64_t asked;                // its attributes that were looked up, a bit each
+  const gr_op *op;               // whose reader it is,
+  const gr_onnx_reader *reader;  // and which; NULL: its `onnx` is read
+  gr_op_call *calls;             // room for one node, by choice
+  const char *file;              // for errors
+  gr_status err;                 // the first error; later calls do nothing then
 };
 
 // ---- The file's graph -----------------------------------------------------------------------

@@ -202,12 +202,14 @@ typedef struct gr_optimizer gr_optimizer;
 typedef struct gr_formula gr_formula;
 typedef struct gr_onnx_call gr_onnx_call;
 typedef struct gr_onnx_reading gr_onnx_reading;
-// A node of ONNX that is read: a row or a type, and a function that reads it, or NULL.
+// A node of ONNX that is read: a row or a type, and a function that reads it, or NULL; with what
+// that puts before the op and after it, or NULL.
 typedef struct gr_onnx_reader {
   const char *row;
   void (*read)(gr_onnx_reading *);
+  const gr_op *before, *after;
 } gr_onnx_reader;
-#define GR_FROM_ONNX(...) ((const gr_onnx_reader[]){__VA_ARGS__, {NULL, NULL}})
+#define GR_FROM_ONNX(...) ((const gr_onnx_reader[]){__VA_ARGS__, {NULL}})
 struct gr_op {
   const char *name, *doc;
   // Numbers of operands and results that the notation does not say: n_in without an index_spec,

@@ -112,7 +112,7 @@ int gr_read_axes(gr_onnx_reading *r, int rank, int64_t *out, bool *none) {
   return r->err ? 0 : n ? n : rank;
 }
 
-void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, const gr_op *after) {
+void gr_read_reduce(gr_onnx_reading *r) {
   int64_t list[GR_MAX_RANK];
   bool last, none;
   int x = gr_read_as_is(r, 0, &last);
@@ -123,9 +123,10 @@ void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, co
   if (last && !keep && n < rank - 2) x = gr_read_in(r, 0, true), last = false;
   for (int i = 0; i < n; i++) list[i] = gr_read_place((int)list[i], rank, last);
   const char *text = gr_read_list(r, n, list);
-  if (before) x = GR_READ_ONE(r, before, x);
-  int y = none ? x : GR_READ(r, op, x, {"axes", text}, {"keepdim", keep ? "true" : NULL});
-  gr_read_out(r, 0, after ? GR_READ_ONE(r, after, y) : y, last && (keep || none));
+  if (r->reader->before) x = GR_READ_ONE(r, r->reader->before, x);
+  int y = none ? x : GR_READ(r, r->op, x, {"axes", text}, {"keepdim", keep ? "true" : NULL});
+  if (r->reader->after) y = GR_READ_ONE(r, r->reader->after, y);
+  gr_read_out(r, 0, y, last && (keep || none));
 }
 
 int gr_read_reduced(gr_onnx_reading *r, int var, int n, const int64_t *axes) {
@@ -143,12 +144,12 @@ int gr_read_swap_last(gr_onnx_reading *r, int x, int axis) {
 }
 
 // Other axes are moved to the end and back.
-void gr_read_over_last(gr_onnx_reading *r, const gr_op *op) {
+void gr_read_over_last(gr_onnx_reading *r) {
   int x = gr_read_in(r, 0, true);
   if (r->err) return;
   int axis = gr_read_axis(r, gr_read_int(r, "axis", -1), gr_read_type(r, x)->rank);
   int y = gr_read_swap_last(r, x, axis);
-  gr_read_out(r, 0, gr_read_swap_last(r, GR_READ_ONE(r, op, y), axis), false);
+  gr_read_out(r, 0, gr_read_swap_last(r, GR_READ_ONE(r, r->op, y), axis), false);
 }
 
 // x is [before, axis, after] for the product.
@@ -168,11 +169,11 @@ int gr_read_mix(gr_onnx_reading *r, int x, int axis, int64_t rows, const float *
   return gr_read_reshape(r, x, rank, whole);
 }
 
-void gr_read_all(gr_onnx_reading *r, const gr_op *op) {
+void gr_read_all(gr_onnx_reading *r) {
   int in[GR_MAX_ARGS], n = r->node->n_in;
   if (n < 1 || n > GR_MAX_ARGS) gr_read_refuse(r, "has %d operands", n);
   bool last = !r->err && gr_read_together(r, n, in);
-  for (int k = 1; k < n && !r->err; k++) in[0] = GR_READ_TWO(r, op, in[0], in[k]);
+  for (int k = 1; k < n && !r->err; k++) in[0] = GR_READ_TWO(r, r->op, in[0], in[k]);
   gr_read_out(r, 0, r->err ? 0 : in[0], last);
 }
 
@@ -189,8 +190,8 @@ bool gr_read_truths(gr_onnx_reading *r, int in[2]) {
   return last;
 }
 
-void gr_read_logic(gr_onnx_reading *r, const gr_op *op) {
+void gr_read_logic(gr_onnx_reading *r) {
   int in[2] = {0};
   bool last = gr_read_truths(r, in);
-  gr_read_out(r, 0, GR_READ_TWO(r, op, in[0], in[1]), last);
+  gr_read_out(r, 0, GR_READ_TWO(r, r->op, in[0], in[1]), last);
 }

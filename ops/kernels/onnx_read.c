@@ -324,13 +324,12 @@ gr_status gr_read_node(gr_onnx_reading *r, const gr_onnx_node *node) {
   if (!gr_map_find(&r->readers, node->op, &i))
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s': the node '%s' is a %s, which is not read",
                    r->file, node->name, node->op);
-  const gr_onnx_reader *reader = NULL;
   r->op = gr_ops[i >> 8];
-  if (r->op->from_onnx) reader = &r->op->from_onnx[i & 255];
-  if (reader && reader->read)
-    reader->read(r);
+  r->reader = r->op->from_onnx ? &r->op->from_onnx[i & 255] : NULL;
+  if (r->reader && r->reader->read)
+    r->reader->read(r);
   else
-    read_row(r, reader ? reader->row : r->op->onnx);
+    read_row(r, r->reader ? r->reader->row : r->op->onnx);
   for (int k = 0; k < node->n_attrs; k++)
     if (!(r->asked >> k & 1))
       gr_read_refuse(r, "has an attribute '%s', which is not read", node->attr[k].name);
@@ -340,11 +339,12 @@ gr_status gr_read_node(gr_onnx_reading *r, const gr_onnx_node *node) {
 void gr_read_nodes(gr_onnx_reading *r, const gr_onnx_graph *g) {
   const gr_onnx_node *node = r->node;
   const gr_op *op = r->op;
+  const gr_onnx_reader *reader = r->reader;
   uint64_t asked = r->asked;
   for (const gr_onnx_tensor *t = g->tensors; t; t = t->next)
     gr_read_bind(r, t->name, gr_read_known(r, &t->type, t->data), false);
   for (const gr_onnx_node *n = g->nodes; n && !r->err; n = n->next) r->err = gr_read_node(r, n);
-  r->node = node, r->op = op, r->asked = asked;
+  r->node = node, r->op = op, r->reader = reader, r->asked = asked;
 }
 
 void gr_read_list_readers(gr_onnx_reading *r) {

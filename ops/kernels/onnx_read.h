@@ -77,10 +77,10 @@ int gr_read_bias(gr_onnx_reading *, int x, int b);
 int gr_read_axes(gr_onnx_reading *, int rank, int64_t *out, bool *none);
 // A value reduced over axes, which have size 1: without them unless the node has keepdims.
 int gr_read_reduced(gr_onnx_reading *, int var, int n, const int64_t *axes);
-// Reads a reduction as that op with `axes` and `keepdim`, between two others, which may be NULL.
-void gr_read_reduce(gr_onnx_reading *, const gr_op *before, const gr_op *, const gr_op *after);
-// Reads a node of any number of operands as that op of two, from the first on.
-void gr_read_all(gr_onnx_reading *, const gr_op *);
+// Reads a reduction as the op with `axes` and `keepdim`, between those of the reader.
+void gr_read_reduce(gr_onnx_reading *);
+// Reads a node of any number of operands as the op of two, from the first on.
+void gr_read_all(gr_onnx_reading *);
 // 1 with the probability q, else 0, where x is a RandomUniformLike and q a known number from 0 to
 // 1; 0 if they are not. A program that does not train has q.
 int gr_read_chance(gr_onnx_reading *, int x, int q);
@@ -88,10 +88,10 @@ int gr_read_chance(gr_onnx_reading *, int x, int q);
 int gr_read_swap_last(gr_onnx_reading *, int x, int axis);
 // The first two operands, which are 0 or 1, in one dtype; as gr_read_together.
 bool gr_read_truths(gr_onnx_reading *, int in[2]);
-// Reads a node of two such operands as that op.
-void gr_read_logic(gr_onnx_reading *, const gr_op *);
-// Reads a node with an `axis` as an op over the last one.
-void gr_read_over_last(gr_onnx_reading *, const gr_op *);
+// Reads a node of two such operands as the op.
+void gr_read_logic(gr_onnx_reading *);
+// Reads a node with an `axis` as the op over the last one.
+void gr_read_over_last(gr_onnx_reading *);
 typedef struct gr_read_windows {
   int axes;
   int64_t kernel[GR_MAX_RANK], stride[GR_MAX_RANK], dilation[GR_MAX_RANK];

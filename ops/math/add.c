@@ -18,8 +18,6 @@ static bool is_bias(gr_onnx_reading *r, int k) {
   return y != 0;
 }
 
-static void read_sum(gr_onnx_reading *r) { gr_read_all(r, &gr_op_add); }
-
 static void read_add(gr_onnx_reading *r) {
   int in[2];
   bool last = gr_read_is_last(r, 0) || gr_read_is_last(r, 1);
@@ -47,6 +45,6 @@ const gr_op gr_op_add = {
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,
-    .from_onnx = GR_FROM_ONNX({"Add", read_add}, {"Sum", read_sum}),
+    .from_onnx = GR_FROM_ONNX({"Add", read_add}, {"Sum", gr_read_all}),
     .cases = cases,
 };

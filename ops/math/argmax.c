@@ -60,7 +60,8 @@ static int along(gr_onnx_reading *r, int x, int axis) {
   return GR_READ_ONE(r, &gr_op_argmax, gr_read_transpose(r, x, perm));
 }
 
-static void read(gr_onnx_reading *r, const gr_op *before) {
+static void read(gr_onnx_reading *r) {
+  const gr_op *before = r->reader->before;
   int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
   int x = gr_read_in(r, 0, true);
   if (r->err) return;
@@ -73,9 +74,6 @@ static void read(gr_onnx_reading *r, const gr_op *before) {
   if (keep) y = gr_read_reshape(r, y, rank, sizes);
   gr_read_out(r, 0, y, false);
 }
-
-static void read_argmax(gr_onnx_reading *r) { read(r, NULL); }
-static void read_argmin(gr_onnx_reading *r) { read(r, &gr_op_neg); }
 
 static const gr_case cases[] = {
     {{"f32[4,6]"}},
@@ -95,6 +93,6 @@ const gr_op gr_op_argmax = {
     .fast_f32 = run_f32,
     .gpu = gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"ArgMax", read_argmax}, {"ArgMin", read_argmin}),
+    .from_onnx = GR_FROM_ONNX({"ArgMax", read}, {"ArgMin", read, &gr_op_neg}),
     .cases = cases,
 };

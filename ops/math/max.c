@@ -12,9 +12,6 @@ static void grad(const gr_grad *g) {
   if (g->want[1]) g->dx[1] = gr_max_grad(g->b, g->x[1], g->x[0], g->dy[0]);
 }
 
-static void read_or(gr_onnx_reading *r) { gr_read_logic(r, &gr_op_max); }
-static void read_max(gr_onnx_reading *r) { gr_read_all(r, &gr_op_max); }
-
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]"}}, {{"i32[5]", "i32[5]"}, .fill = "ii"}, {{0}}};
 
@@ -26,7 +23,7 @@ const gr_op gr_op_max = {
     .infer = gr_pointwise_infer,
     .grad = grad,
     .onnx = "Max",
-    .from_onnx = GR_FROM_ONNX({"Max", read_max}, {"Or", read_or}),
+    .from_onnx = GR_FROM_ONNX({"Max", gr_read_all}, {"Or", gr_read_logic}),
     .cases = cases,
 };
 

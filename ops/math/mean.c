@@ -53,8 +53,6 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMean"); }
 
-static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_mean, NULL); }
-
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -85,6 +83,6 @@ const gr_op gr_op_mean = {
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"ReduceMean", read_reduce}),
+    .from_onnx = GR_FROM_ONNX({"ReduceMean", gr_read_reduce}),
     .cases = cases,
 };

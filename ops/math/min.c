@@ -12,8 +12,6 @@ static void grad(const gr_grad *g) {
   if (g->want[1]) g->dx[1] = gr_max_grad(g->b, g->x[0], g->x[1], g->dy[0]);
 }
 
-static void read_min(gr_onnx_reading *r) { gr_read_all(r, &gr_op_min); }
-
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]"}}, {{"i32[5]", "i32[5]"}, .fill = "ii"}, {{0}}};
 
@@ -23,6 +21,6 @@ const gr_op gr_op_min = {
     .infer = gr_pointwise_infer,
     .grad = grad,
     .onnx = "Min",
-    .from_onnx = GR_FROM_ONNX({"Min", read_min}),
+    .from_onnx = GR_FROM_ONNX({"Min", gr_read_all}),
     .cases = cases,
 };

@@ -11,8 +11,6 @@ static void grad(const gr_grad *g) {
   if (g->want[1]) g->dx[1] = gr_mul(g->b, g->dy[0], g->x[0]);
 }
 
-static void read_and(gr_onnx_reading *r) { gr_read_logic(r, &gr_op_mul); }
-
 // A product over axes, by a multiplication for each of their elements.
 static void read_product(gr_onnx_reading *r) {
   enum { MOST = 64 };
@@ -49,6 +47,6 @@ const gr_op gr_op_mul = {
     .doc = "x * y. The shapes must be equal.",
     .infer = gr_pointwise_infer,
     .grad = grad,
-    .from_onnx = GR_FROM_ONNX({"Mul"}, {"And", read_and}, {"ReduceProd", read_product}),
+    .from_onnx = GR_FROM_ONNX({"Mul"}, {"And", gr_read_logic}, {"ReduceProd", read_product}),
     .cases = cases,
 };

@@ -79,12 +79,6 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMax"); }
 
-static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_reduce_max, NULL); }
-
-static void read_min(gr_onnx_reading *r) {
-  gr_read_reduce(r, &gr_op_neg, &gr_op_reduce_max, &gr_op_neg);
-}
-
 static void read_pool(gr_onnx_reading *r) {
   int x = gr_read_in_last(r, 0), rank = x ? gr_read_type(r, x)->rank : 2;
   int64_t axes[GR_MAX_RANK];
@@ -120,7 +114,8 @@ const gr_op gr_op_reduce_max = {
     .gpu = gpu,
     .row_of = row_of,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"ReduceMax", read_reduce}, {"ReduceMin", read_min},
+    .from_onnx = GR_FROM_ONNX({"ReduceMax", gr_read_reduce},
+                              {"ReduceMin", gr_read_reduce, &gr_op_neg, &gr_op_neg},
                               {"GlobalMaxPool", read_pool}),
     .cases = cases,
 };

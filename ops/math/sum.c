@@ -45,15 +45,6 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceSum"); }
 
-static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_sum, NULL); }
-
-static void read_squares(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_square, &gr_op_sum, NULL); }
-static void read_norm(gr_onnx_reading *r) {
-  gr_read_reduce(r, &gr_op_square, &gr_op_sum, &gr_op_sqrt);
-}
-static void read_norm1(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_abs, &gr_op_sum, NULL); }
-static void read_log_sum(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_sum, &gr_op_log); }
-
 // Of what x is above its maximum, which is added again: no exponential is infinite.
 static void read_log_sum_exp(gr_onnx_reading *r) {
   int64_t axes[GR_MAX_RANK];
@@ -106,9 +97,10 @@ const gr_op gr_op_sum = {
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
-    .from_onnx =
-        GR_FROM_ONNX({"ReduceSum", read_reduce}, {"ReduceSumSquare", read_squares},
-                     {"ReduceL2", read_norm}, {"ReduceL1", read_norm1},
-                     {"ReduceLogSum", read_log_sum}, {"ReduceLogSumExp", read_log_sum_exp}),
+    .from_onnx = GR_FROM_ONNX(
+        {"ReduceSum", gr_read_reduce}, {"ReduceSumSquare", gr_read_reduce, &gr_op_square},
+        {"ReduceL2", gr_read_reduce, &gr_op_square, &gr_op_sqrt},
+        {"ReduceL1", gr_read_reduce, &gr_op_abs},
+        {"ReduceLogSum", gr_read_reduce, NULL, &gr_op_log}, {"ReduceLogSumExp", read_log_sum_exp}),
     .cases = cases,
 };

@@ -34,8 +34,6 @@ static void rows_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status run_f32(const gr_launch *l) { return gr_run_rows(l, rows_f32); }
 
-static void read_log_softmax(gr_onnx_reading *r) { gr_read_over_last(r, &gr_op_log_softmax); }
-
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax = {
@@ -50,7 +48,7 @@ const gr_op gr_op_log_softmax = {
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .onnx = "LogSoftmax axis=-1",
-    .from_onnx = GR_FROM_ONNX({"LogSoftmax", read_log_softmax}),
+    .from_onnx = GR_FROM_ONNX({"LogSoftmax", gr_read_over_last}),
     .cases = cases,
 };
 

@@ -97,8 +97,6 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_probabilities(c, c->in[0], mask, x->dtype);
 }
 
-static void read_softmax(gr_onnx_reading *r) { gr_read_over_last(r, &gr_op_softmax); }
-
 static const gr_attr attrs[] = {
     GR_ATTR(struct softmax, causal, GR_ATTR_BOOL, "false", "mask entries beyond r in row r"), {0}};
 static const struct softmax open = {0}, causal = {1};
@@ -130,7 +128,7 @@ const gr_op gr_op_softmax = {
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"Softmax", read_softmax}),
+    .from_onnx = GR_FROM_ONNX({"Softmax", gr_read_over_last}),
     .cases = cases,
 };
 
