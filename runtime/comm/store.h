@@ -1,5 +1,5 @@
-// store.h - a key-value store of rank 0, over TCP, by which ranks that no MPI connects find each
-// other: they gather each other's addresses, and hear that a rank has failed or died.
+// store.h - a store of rank 0, over TCP, by which ranks that no MPI connects find each other: they
+// gather each other's addresses, and hear that a rank has failed or died.
 //
 // Rank 0 runs the server on a thread of its own. A process joins with the job's token and hash, its
 // rank and the number of ranks; one that does not belong to the job, has another version of
@@ -31,7 +31,7 @@ struct gr_store_options {
   const char *setting;  // what the user sets to choose another port, for errors: "MASTER_PORT"
 };
 
-enum { GR_STORE_KEY = 64, GR_STORE_VALUE = 1 << 20 };  // most bytes of a key, and of a value
+enum { GR_STORE_KEY = 64, GR_STORE_VALUE = 1 << 20 };  // most bytes of a key, and of a part
 
 // Starts the server on rank 0, joins it, and waits until all ranks have joined.
 GR_MUST_USE gr_status gr_store_open(const gr_store_options *, gr_store **out);
@@ -39,12 +39,6 @@ GR_MUST_USE gr_status gr_store_open(const gr_store_options *, gr_store **out);
 // NULL is fine.
 void gr_store_close(gr_store *);
 
-// Sets a key's value; it may be set again.
-GR_MUST_USE gr_status gr_store_set(gr_store *, const char *key, const void *value, size_t bytes);
-// Waits until some rank has set the key. The value is copied to the arena.
-GR_MUST_USE gr_status gr_store_get(gr_store *, const char *key, gr_arena *, char **out, size_t *n);
-// Adds to a number, which is 0 at first; *out is the new one.
-GR_MUST_USE gr_status gr_store_add(gr_store *, const char *key, int64_t by, int64_t *out);
 // Every rank contributes `bytes` bytes and gets those of all ranks, in rank order, in `all`. Each
 // key is used once. Collective.
 GR_MUST_USE gr_status gr_store_gather(gr_store *, const char *key, const void *part, size_t bytes,

@@ -185,8 +185,7 @@ gr_status gr_store_lost(int error, double seconds) {
 }
 
 static double patience(const gr_store *s, gr_store_call what) {
-  bool waits = what == GR_STORE_GET || what == GR_STORE_GATHER;
-  double most = waits                          ? s->opt.timeout_s + grace_s
+  double most = what == GR_STORE_GATHER        ? s->opt.timeout_s + grace_s
                 : s->opt.timeout_s < at_once_s ? s->opt.timeout_s
                                                : at_once_s;
   return at_least_own(s, most);
@@ -216,12 +215,11 @@ static int settle(gr_store *s, gr_net_wait w) {
 
 // One request and its answer. The answer's value is the caller's to free. After one that was late
 // nothing else is asked: its answer may still come.
-static gr_status call(gr_store *s, gr_store_call what, const char *key, int64_t number,
-                      const void *value, size_t bytes, gr_store_reply *out, char **out_value) {
+static gr_status call(gr_store *s, gr_store_call what, const char *key, const void *value,
+                      size_t bytes, gr_store_reply *out, char **out_value) {
   gr_store_request r = {.magic = GR_STORE_MAGIC,
                         .call = what,
                         .bytes = (uint32_t)bytes,
-                        .number = number,
                         .timeout_s = s->opt.timeout_s};
   double seconds = patience(s, what);
   gr_net_wait w = wait_of(s, seconds);
@@ -242,37 +240,10 @@ static gr_status call(gr_store *s, gr_store_call what, const char *key, int64_t 
   return st;
 }
 
-gr_status gr_store_set(gr_store *s, const char *key, const void *value, size_t bytes) {
-  gr_store_reply r;
-  char *none;
-  GR_TRY(call(s, GR_STORE_SET, key, 0, value, bytes, &r, &none));
-  free(none);
-  return GR_OK;
-}
-
-gr_status gr_store_get(gr_store *s, const char *key, gr_arena *arena, char **out, size_t *n) {
-  gr_store_reply r;
-  char *value;
-  GR_TRY(call(s, GR_STORE_GET, key, 0, NULL, 0, &r, &value));
-  *n = (size_t)r.bytes;
-  *out = gr_arena_strndup(arena, value, *n);
-  free(value);
-  return GR_OK;
-}
-
-gr_status gr_store_add(gr_store *s, const char *key, int64_t by, int64_t *out) {
-  gr_store_reply r;
-  char *none;
-  GR_TRY(call(s, GR_STORE_ADD, key, by, NULL, 0, &r, &none));
-  free(none);
-  *out = r.number;
-  return GR_OK;
-}
-
 gr_status gr_store_gather(gr_store *s, const char *key, const void *part, size_t bytes, void *all) {
   gr_store_reply r;
   char *value;
-  GR_TRY(call(s, GR_STORE_GATHER, key, 0, part, bytes, &r, &value));
+  GR_TRY(call(s, GR_STORE_GATHER, key, part, bytes, &r, &value));
   bool right = r.bytes == bytes * (size_t)s->opt.ranks;
   if (right && bytes) memcpy(all, value, (size_t)r.bytes);
   free(value);
@@ -288,7 +259,7 @@ gr_status gr_store_barrier(gr_store *s, const char *key) {
 void gr_store_fail(gr_store *s, const gr_store_failure *f) {
   gr_store_reply r;
   char *none;
-  gr_status st = call(s, GR_STORE_FAIL, "", 0, f, sizeof *f, &r, &none);
+  gr_status st = call(s, GR_STORE_FAIL, "", f, sizeof *f, &r, &none);
   free(none);
   gr_status_drop(st);
 }

@@ -19,23 +19,9 @@ gr_store_key *gr_store_key_find(gr_store_key **list, const char *key, int ranks)
   return e;
 }
 
-bool gr_store_key_set(gr_store_key *e, const char *value, size_t bytes) {
-  char *copy = e->came ? NULL : malloc(bytes + 1);
-  if (!copy) return false;
-  memcpy(copy, value, bytes);
-  free(e->value);
-  e->value = copy, e->bytes = bytes, e->set = true;
-  return true;
-}
-
 bool gr_store_key_contribute(gr_store_key *e, int ranks, int rank, const char *value,
                              size_t bytes) {
-  if (!e->came) {
-    if (e->set) return false;
-    e->bytes = bytes;
-    e->value = calloc((size_t)ranks, bytes ? bytes : 1);
-    e->set = true;
-  }
+  if (!e->came) e->bytes = bytes, e->value = calloc((size_t)ranks, bytes ? bytes : 1);
   if (!e->value || e->bytes != bytes || e->here[rank]) return false;
   memcpy(e->value + (size_t)rank * bytes, value, bytes);
   e->here[rank] = true;

@@ -1,24 +1,19 @@
-// store_keys.h - the keys of the store's server (store_server.c) and their values.
+// store_keys.h - the keys of the store's server (store_server.c): what ranks gather.
 #pragma once
 #include "runtime/comm/store.h"
 
 typedef struct gr_store_key {
   struct gr_store_key *older;
   char key[GR_STORE_KEY];
-  bool set;
-  int64_t number;
-  size_t bytes;  // of the value; of a gather: of each rank's part
+  size_t bytes;  // of each rank's part
   char *value;
-  int came;    // of a gather: how many ranks have contributed
+  int came;    // how many ranks have contributed
   bool *here;  // by rank
 } gr_store_key;
 
 // Finds a key in a list, or adds it; NULL: no memory. key: GR_STORE_KEY bytes.
 gr_store_key *gr_store_key_find(gr_store_key **list, const char *key, int ranks);
-// Replaces the value by a copy. False: the key is a gather's, or there is no memory.
-bool gr_store_key_set(gr_store_key *, const char *value, size_t bytes);
-// Adds a rank's part to a gather. False: it does not match the others', the key has a value of
-// another kind, or there is no memory.
+// Adds a rank's part. False: it does not match the others', or there is no memory.
 bool gr_store_key_contribute(gr_store_key *, int ranks, int rank, const char *value, size_t bytes);
 // Frees the list and the values in it.
 void gr_store_keys_free(gr_store_key *list);

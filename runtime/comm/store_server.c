@@ -24,13 +24,13 @@ enum { MAX_STRANGERS = 64 };
 static const double hello_s = 10, retry_s = 0.1;
 
 typedef struct client {
-  int fd;          // -1: none
-  int rank;        // -1: it has not said which; from `ranks` on: the one that watches a rank
-  bool leaving;    // it is closed once its answer is sent
-  double until;    // for its hello, and then for the request that waits
-  double retry;    // when its answer is sent again
-  bool waits;      // for other ranks, with `request`
-  char *in, *out;  // a message being read; an answer being sent
+  int fd;        // -1: none
+  int rank;      // -1: it has not said which; from `ranks` on: the one that watches a rank
+  bool leaving;  // it is closed once its answer is sent
+  double until;  // for its hello, and then for what it waits for
+  double retry;  // when its answer is sent again
+  const gr_store_key *waits;  // the gather whose other ranks it waits for; NULL: it does not
+  char *in, *out;             // a message being read; an answer being sent
   size_t got, room, sent, to_send;
   gr_store_request request;
   uint32_t requests;
@@ -63,7 +63,7 @@ static void drop(client *c) {
 static void answer(client *c, gr_store_answer what, int64_t number, const void *value,
                    size_t bytes) {
   gr_store_reply r = {GR_STORE_MAGIC, what, bytes, number};
-  c->waits = false;
+  c->waits = NULL;
   c->out = malloc(sizeof r + bytes);
   if (!c->out) {
     drop(c);
@@ -83,20 +83,15 @@ static void GR_PRINTF(3, 4) answer_text(client *c, gr_store_answer what, const c
   answer(c, what, 0, text, strlen(text) + 1);
 }
 
-static void answer_late(gr_store_server *s, client *c) {
-  const gr_store_request *r = &c->request;
-  const gr_store_key *e = gr_store_key_find(&s->keys, r->key, s->ranks);
+static void answer_late(const gr_store_server *s, client *c) {
+  const gr_store_key *e = c->waits;
   char who[128];
-  if (r->call != GR_STORE_GATHER || !e) {
-    answer_text(c, GR_STORE_LATE, "no rank has set '%s' within %g s", r->key, r->timeout_s);
-    return;
-  }
   gr_store_list_missing(s->joined, s->ranks, who, sizeof who);
   bool came = !*who;
   if (came) gr_store_list_missing(e->here, s->ranks, who, sizeof who);
   const char *plural = strchr(who, ',') ? "s" : "", *what = came ? e->key : "";
   answer_text(c, GR_STORE_LATE, "rank%s %s did not %s%s%s within %g s", plural, who,
-              came ? "reach '" : "join", what, came ? "'" : "", r->timeout_s);
+              came ? "reach '" : "join", what, came ? "'" : "", c->request.timeout_s);
 }
 
 // ---- Requests -----------------------------------------------------------------------------------
@@ -111,20 +106,23 @@ static void answer_if_left(const gr_store_server *s, client *c, const gr_store_k
 }
 
 // Answers a request that waits, if what it waits for has come.
-static void try_waiting(gr_store_server *s, client *c) {
-  bool gather = c->request.call == GR_STORE_GATHER;
-  if (s->failure.code) {
+static void try_waiting(const gr_store_server *s, client *c) {
+  const gr_store_key *e = c->waits;
+  if (s->failure.code)
     answer(c, GR_STORE_FAILED, 0, &s->failure, sizeof s->failure);
-    return;
-  }
-  const gr_store_key *e = gr_store_key_find(&s->keys, c->request.key, s->ranks);
-  if (!e) return;
-  if (gather && e->came == s->ranks)
+  else if (e->came == s->ranks)
     answer(c, GR_STORE_DONE, 0, e->value, e->bytes * (size_t)s->ranks);
-  else if (gather)
+  else
     answer_if_left(s, c, e);
-  else if (e->set)
-    answer(c, GR_STORE_DONE, 0, e->value, e->bytes);
+}
+
+static void gather(gr_store_server *s, client *c, const char *value) {
+  const gr_store_request *r = &c->request;
+  gr_store_key *e = gr_store_key_find(&s->keys, r->key, s->ranks);
+  if (e && gr_store_key_contribute(e, s->ranks, c->rank, value, r->bytes))
+    c->waits = e, c->until = gr_seconds() + r->timeout_s;
+  else
+    answer_text(c, GR_STORE_REFUSED, "'%s' was used twice, or in different ways", r->key);
 }
 
 static void record(gr_store_server *s, const gr_store_failure *f) {
@@ -135,26 +133,16 @@ static void record(gr_store_server *s, const gr_store_failure *f) {
 
 static void serve(gr_store_server *s, client *c, const char *value) {
   const gr_store_request *r = &c->request;
-  size_t bytes = r->bytes;
   c->requests++;
-  gr_store_key *e =
-      r->call <= GR_STORE_GATHER ? gr_store_key_find(&s->keys, r->key, s->ranks) : NULL;
-  bool ok = e || r->call > GR_STORE_GATHER;
-  if (e && r->call == GR_STORE_SET) ok = gr_store_key_set(e, value, bytes);
-  if (e && r->call == GR_STORE_ADD) e->number += r->number;
-  if (e && r->call == GR_STORE_GATHER)
-    ok = gr_store_key_contribute(e, s->ranks, c->rank, value, bytes);
-  if (r->call == GR_STORE_FAIL && bytes == sizeof s->failure)
+  if (r->call == GR_STORE_FAIL && r->bytes == sizeof s->failure)
     record(s, (const gr_store_failure *)(const void *)value);
   if (r->call == GR_STORE_LEAVE) s->left[c->rank] = c->leaving = true;
-  if (!ok)
-    answer_text(c, GR_STORE_REFUSED, "'%s' was used twice, or in different ways", r->key);
-  else if (r->call == GR_STORE_GET || r->call == GR_STORE_GATHER)
-    c->waits = true, c->until = gr_seconds() + r->timeout_s;
+  if (r->call == GR_STORE_GATHER)
+    gather(s, c, value);
   else if (r->call == GR_STORE_CHECK)
     answer(c, GR_STORE_DONE, gr_launch_debugged(), &s->failure, sizeof s->failure);
   else
-    answer(c, GR_STORE_DONE, e ? e->number : 0, NULL, 0);
+    answer(c, GR_STORE_DONE, 0, NULL, 0);
 }
 
 static void join(gr_store_server *s, client *c, const gr_store_hello *h) {

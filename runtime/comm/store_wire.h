@@ -5,7 +5,7 @@
 #include "runtime/comm/store.h"
 
 // GR_STORE_VERSION changes with everything that ranks send each other.
-enum { GR_STORE_MAGIC = 0x67725374, GR_STORE_VERSION = 3 };
+enum { GR_STORE_MAGIC = 0x67725374, GR_STORE_VERSION = 4 };
 
 typedef struct gr_store_hello {  // the first message of a client
   uint32_t magic, version;
@@ -24,9 +24,6 @@ typedef enum gr_store_answer {
 } gr_store_answer;
 
 typedef enum gr_store_call {
-  GR_STORE_SET,
-  GR_STORE_GET,
-  GR_STORE_ADD,
   GR_STORE_GATHER,
   GR_STORE_FAIL,
   GR_STORE_CHECK,
@@ -38,7 +35,6 @@ typedef struct gr_store_request {  // followed by the value
   uint32_t call;  // a gr_store_call
   uint32_t bytes;
   uint32_t spare;
-  int64_t number;
   double timeout_s;
   char key[GR_STORE_KEY];
 } gr_store_request;

@@ -1,4 +1,4 @@
-// test_store_keys.c - the keys of the store: each is used in one way, by ranks that have a part.
+// test_store_keys.c - the keys of the store: what is gathered by each, of ranks that have a part.
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,20 +22,6 @@ static void a_gather_has_a_part_of_each_rank(void) {
   CHECK(gr_store_key_contribute(e, RANKS, 2, "two", 3), "the last part is refused");
   CHECK(e->came == RANKS && !memcmp(e->value, "nilonetwo", 9), "%d: %.9s", e->came, e->value);
   CHECK(gr_store_key_find(&list, key, RANKS) == e, "there are two of one name");
-  gr_store_keys_free(list);
-}
-
-static void a_key_is_used_in_one_way(void) {
-  gr_store_key *list = NULL;
-  char set[GR_STORE_KEY] = "set", gathered[GR_STORE_KEY] = "gathered";
-  gr_store_key *e = gr_store_key_find(&list, set, RANKS);
-  CHECK(gr_store_key_set(e, "one", 3) && gr_store_key_set(e, "other", 5), "it cannot be set again");
-  CHECK(!gr_store_key_contribute(e, RANKS, 2, "parts", 5), "what is set is gathered");
-  CHECK(e->bytes == 5 && !memcmp(e->value, "other", 5), "the value has changed");
-  e = gr_store_key_find(&list, gathered, RANKS);
-  CHECK(gr_store_key_contribute(e, RANKS, 0, "one", 3), "the first part is refused");
-  CHECK(!gr_store_key_set(e, "one", 3), "what is gathered is set");
-  CHECK(gr_store_key_contribute(e, RANKS, 2, "two", 3), "a further part is refused");
   gr_store_keys_free(list);
 }
 
@@ -67,6 +53,5 @@ static void who_watches_has_no_part(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"a_gather_has_a_part_of_each_rank", a_gather_has_a_part_of_each_rank},
-             {"a_key_is_used_in_one_way", a_key_is_used_in_one_way},
              {"who_watches_has_no_part", who_watches_has_no_part});
 }

@@ -96,10 +96,13 @@ static void joining_waits(void) {
 
 static void requests_wait(void) {
   gr_store *s;
-  int64_t sum = 0;
+  gr_store_failure f = {.code = GR_ERR_DATA, .why = "it was heard"};
   MUST(open_store(1, &s));
   stand_still(3);
-  MUST(gr_store_add(s, "sum", 1, &sum));
+  gr_store_fail(s, &f);
+  gr_status e = gr_store_barrier(s, "end");
+  CHECK(gr_status_code(e) == GR_ERR_DATA, "%s", gr_status_text(e));
+  gr_status_drop(e);
   gr_store_close(s);
 }
 
