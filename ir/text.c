@@ -1,4 +1,4 @@
-// text.c - prints graphs in the IR's text format (text.h); parse.c reads it.
+// text.c - prints graphs in the IR's text format (text.h).
 #include "ir/text.h"
 #include <ctype.h>
 #include <string.h>
@@ -8,16 +8,6 @@ static const char *const kinds[GR_KIND_COUNT] = {"weight",  "buffer", "moment", 
 
 const char *gr_leaf_word(const gr_value *v) {
   return v->role == GR_INPUT ? "input" : kinds[v->kind];
-}
-
-bool gr_leaf_of_word(const char *word, gr_role *role, gr_kind *kind) {
-  *role = strcmp(word, "input") ? GR_STATE : GR_INPUT;
-  *kind = GR_KIND_WEIGHT;
-  for (int k = 0; *role == GR_STATE; k++) {
-    if (k == GR_KIND_COUNT) return false;
-    if (!strcmp(word, kinds[k])) return *kind = (gr_kind)k, true;
-  }
-  return true;
 }
 
 typedef struct writer {

@@ -1,4 +1,4 @@
-// text.h - the IR's text format; printing and parsing round-trip.
+// text.h - the IR's text format. Tests read it, too (tests/ir/parse.h): no text has two meanings.
 //
 //   mesh dp=2
 //   %1 = input x : f32[4,8] dp:S0
@@ -13,16 +13,10 @@
 #pragma once
 #include "ir/op.h"
 
-typedef const gr_op *(*gr_op_finder)(const char *name);  // gr_op_find: ir/ does not know the ops
 // Appends the text of a graph, with or without notes; gr_graph_print writes it with notes.
 void gr_graph_text(gr_text *, const gr_graph *, bool notes);
 void gr_graph_print(FILE *, const gr_graph *);  // with notes
-// Parses text into a new graph in the arena. Fails with GR_ERR_TYPE at file:line:col if the text is
-// malformed or the types that it states are not those of inference. `file` is borrowed.
-GR_MUST_USE gr_status gr_graph_parse(gr_arena *, gr_op_finder, const char *file, const char *text,
-                                     gr_graph **out);
-uint64_t gr_graph_hash(const gr_graph *);  // hash of the text without notes
+uint64_t gr_graph_hash(const gr_graph *);       // hash of the text without notes
 
-// The keyword of a leaf, "input", "weight", "moment", ...; and back, false: not a keyword.
+// The keyword of a leaf, "input", "weight", "moment", ...
 const char *gr_leaf_word(const gr_value *);
-bool gr_leaf_of_word(const char *word, gr_role *, gr_kind *);  // false: it is no keyword

@@ -1,5 +1,5 @@
 add_library(test_world STATIC world.c compiler/elementwise.c compiler/recurrent.c compiler/steps.c)
-target_link_libraries(test_world PUBLIC gr_compiler gr_exec)
+target_link_libraries(test_world PUBLIC test_ir_parse gr_compiler gr_exec)
 foreach(test kernels pass plan prove prove_memory train mesh accumulate canonical buffers batch_norm programs program_lists groups ema coalesce schedule units growth scan nested scan_random threads fuse fuse_loops)
   add_executable(test_compiler_${test} compiler/test_${test}.c)
   target_link_libraries(test_compiler_${test} test_world)

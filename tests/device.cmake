@@ -1,5 +1,5 @@
 foreach(test device null comm_thread)
   add_executable(test_device_${test} runtime/device/test_${test}.c)
-  target_link_libraries(test_device_${test} gr_exec gr_comm gr_compiler)
+  target_link_libraries(test_device_${test} test_ir_parse gr_exec gr_comm gr_compiler)
   add_test(NAME device.${test} COMMAND test_device_${test})
 endforeach()

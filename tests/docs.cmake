@@ -76,7 +76,7 @@ gr_docs_copy(compiler/passes/passes.h "gr_status gr_pass_dce("
 configure_file(docs/cancel.gr ${copy}/tests/compiler/passes/cancel.gr COPYONLY)
 add_executable(test_docs_pass compiler/test_pass.c ${copy}/compiler/pipeline.c docs/cancel.c)
 target_include_directories(test_docs_pass BEFORE PRIVATE ${copy})
-target_link_libraries(test_docs_pass gr_compiler)
+target_link_libraries(test_docs_pass test_ir_parse gr_compiler)
 target_compile_definitions(test_docs_pass PRIVATE GR_SOURCE_DIR="${copy}")
 add_test(NAME docs.pass COMMAND test_docs_pass)
 

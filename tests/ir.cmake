@@ -1,5 +1,7 @@
+add_library(test_ir_parse STATIC ir/parse.c)
+target_link_libraries(test_ir_parse PUBLIC gr_ops)
 foreach(test graph text)
   add_executable(test_ir_${test} ir/test_${test}.c)
-  target_link_libraries(test_ir_${test} gr_ops)
+  target_link_libraries(test_ir_${test} test_ir_parse)
   add_test(NAME ir.${test} COMMAND test_ir_${test})
 endforeach()

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 #include "compiler/pass.h"
-#include "ir/text.h"
 #include "ops/kernels/fused.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
+#include "tests/ir/parse.h"
 #include "tests/ops/bench.h"
 
 enum { SEEDS = 300 };
@@ -223,7 +223,7 @@ static void sums_are_results(void) {
         "  %%3 %%4 %%5 = layer_norm_grad %%1 %%2 %%1 {eps=1e-05} : f32[4,6], f32[6], f32[6]\n"
         "  %%6 = tanh %%3 : f32[4,6]\n  %%7 = bias_add %%6 %s : f32[4,6]\n  result %%7\n}\n",
         reads);
-    gr_status s = gr_graph_parse(arena, gr_op_find, "text", text, &g);
+    gr_status s = graph_parse(arena, gr_op_find, "text", text, &g);
     CHECK(!s == !i, "%s: %s", reads, s ? gr_status_text(s) : "taken");
     if (s) CHECK(strstr(gr_status_text(s), "cannot be part"), "%s", gr_status_text(s));
     if (s) gr_status_drop(s);

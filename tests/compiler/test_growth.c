@@ -9,6 +9,7 @@
 #include "ops/ops.h"
 #include "tests/check.h"
 #include "tests/compiler/work.h"
+#include "tests/ir/parse.h"
 
 static uint64_t seed = 1;
 static uint32_t draw(uint32_t below) {
@@ -178,7 +179,7 @@ static void copies(void) {
       "%4 = relu %3 : f32[4,3]\nresult y %4\nresult z %3\n";
   gr_arena *first = gr_arena_create(), *second = gr_arena_create();
   gr_graph *g;
-  MUST(gr_graph_parse(first, gr_op_find, "copies", text, &g));
+  MUST(graph_parse(first, gr_op_find, "copies", text, &g));
   gr_graph *copy = gr_graph_copy(second, g);
   uint64_t hash = gr_graph_hash(g);
   CHECK(gr_graph_same(g, copy) && gr_graph_hash(copy) == hash, "a copy is the same");
@@ -230,7 +231,7 @@ static uint32_t hash_of_loop(const char *body_op) {
       "  %%2 = buffer h : f32[2] next=%%3\n  %%3 = add %%1 %%2 : f32[2]\n"
       "  %%4 = %s : f32[2]\n  result %%4\n}\nresult y %%3\n",
       body_op);
-  MUST(gr_graph_parse(hash_arena, gr_op_find, "hashes", text, &g));
+  MUST(graph_parse(hash_arena, gr_op_find, "hashes", text, &g));
   CHECK(g->nodes[0].attr_hash == gr_attr_hash(g->nodes[0].op, g->nodes[0].attr), "of its node");
   return g->nodes[0].attr_hash;
 }
@@ -262,7 +263,7 @@ static void unread_results(void) {
         "n_init=0} : f32[2], f32[4,2]\nbody {\n  %%1 = input slice : f32[2]\n"
         "  %%2 = buffer h : f32[2] next=%%3\n  %%3 = add %%1 %%2 : f32[2]\n  result %%3\n}\n%s",
         ends[i]);
-    MUST(gr_graph_parse(arena, gr_op_find, "unread", text, &g));
+    MUST(graph_parse(arena, gr_op_find, "unread", text, &g));
     MUST(gr_pass_run(arena, "dce", g, &o, &out));
     CHECK((out == g) == !i, "%s", ends[i]);
     CHECK(out->nodes[0].n_out == (i ? 1 : 2), "%d results", out->nodes[0].n_out);

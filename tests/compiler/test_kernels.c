@@ -4,11 +4,11 @@
 #include <string.h>
 #include "base/arena.h"
 #include "compiler/kernels.h"
-#include "ir/text.h"
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 #include "tests/check.h"
+#include "tests/ir/parse.h"
 
 static gr_status copy(const gr_launch *l) {
   memcpy(l->out[0], l->in[0], gr_type_bytes(l->out_type));
@@ -60,9 +60,9 @@ static const char repeated[] =
 static gr_graph *graph_of(gr_arena *arena, const char *text, const char *op) {
   gr_graph *g;
   const char *cursor = strchr(text, '$');
-  MUST(gr_graph_parse(
-      arena, find, "text",
-      gr_arena_printf(arena, "%.*s%s%s", (int)(cursor - text), text, op, cursor + 1), &g));
+  MUST(graph_parse(arena, find, "text",
+                   gr_arena_printf(arena, "%.*s%s%s", (int)(cursor - text), text, op, cursor + 1),
+                   &g));
   return g;
 }
 

@@ -13,6 +13,7 @@
 #include "ir/text.h"
 #include "tests/check.h"
 #include "tests/compiler/optim.h"
+#include "tests/ir/parse.h"
 
 enum { MOST = 120, ROOM = 1 << 20 };
 static bool update;
@@ -134,7 +135,7 @@ static void run_file(const char *path) {
   size_t head = cut ? (size_t)(cut - text) : strlen(text);
   const char *graph = strchr(ask, '\n') + 1;
   read_request(a, ask + 2, &r);
-  MUST(gr_graph_parse(a, gr_op_find, path, take(a, graph, head - (size_t)(graph - text)), &in));
+  MUST(graph_parse(a, gr_op_find, path, take(a, graph, head - (size_t)(graph - text)), &in));
   for (uint32_t i = 0; i < r.scopes.n; i++)  // 6:layers.0
     in->nodes[in->values[r.scopes.values[i]].node].scope = strchr(r.scopes.keys[i], ':') + 1;
   MUST(gr_pass_run(a, r.pass, in, &r.o, &out));
@@ -142,7 +143,7 @@ static void run_file(const char *path) {
   gr_graph_text(&got, out, false);
   if (update) rewrite(path, text, head, got.chars);
   CHECK(update || !strcmp(got.chars, cut + 5), "%s: the pass makes\n%s", path, got.chars);
-  MUST(gr_graph_parse(a, gr_op_find, path, got.chars, &back));
+  MUST(graph_parse(a, gr_op_find, path, got.chars, &back));
   CHECK(gr_graph_same(out, back), "%s: what it makes does not read back", path);
   gr_arena_destroy(a);
 }

@@ -3,10 +3,10 @@
 #include <string.h>
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
-#include "ir/text.h"
 #include "ops/comm/collective.h"
 #include "ops/loop/scan.h"
 #include "tests/check.h"
+#include "tests/ir/parse.h"
 #include "tests/world.h"
 
 static gr_arena *arena;
@@ -122,7 +122,7 @@ static void collectives(void) {
 static const gr_plan_frame *frame_of(const char *text) {
   gr_graph *g;
   gr_plan *p;
-  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(graph_parse(arena, gr_op_find, "text", text, &g));
   MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &p));
   return &p->programs[0].frame;
 }

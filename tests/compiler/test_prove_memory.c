@@ -4,9 +4,9 @@
 #include <string.h>
 #include "compiler/compile.h"
 #include "compiler/plan/prove.h"
-#include "ir/text.h"
 #include "ops/ops.h"
 #include "tests/check.h"
+#include "tests/ir/parse.h"
 
 static gr_arena *arena;
 static gr_plan *plan;
@@ -15,7 +15,7 @@ static gr_plan_frame *frame;  // of its only program
 static void open_plan_for(const char *text, bool gpu) {
   gr_graph *g;
   arena = gr_arena_create();
-  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(graph_parse(arena, gr_op_find, "text", text, &g));
   gr_compiled c = {.kind = "eval", .bucket = "", .g = g, .gpu = gpu};
   MUST(gr_plan_link(arena, &c, 1, &plan));
   frame = &plan->programs[0].frame;

@@ -1,9 +1,9 @@
 // test_schedule.c - the order of nodes: what GPUs launch together follows each other.
 #include "compiler/compile.h"
 #include "compiler/pass.h"
-#include "ir/text.h"
 #include "ops/ops.h"
 #include "tests/check.h"
+#include "tests/ir/parse.h"
 
 static gr_arena *arena;
 
@@ -11,7 +11,7 @@ static gr_arena *arena;
 static void check_order(const char *text, const gr_options *o, const char *want) {
   gr_graph *g, *out;
   char got[512] = "";
-  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(graph_parse(arena, gr_op_find, "text", text, &g));
   MUST(gr_pass_run(arena, "schedule", g, o, &out));
   for (uint32_t i = 0; i < out->n_nodes; i++) {
     size_t used = strlen(got);

@@ -3,9 +3,9 @@
 // gathers and one for the gradients of each block. And what makes a unit.
 #include <string.h>
 #include "compiler/plan/memory.h"
-#include "ir/text.h"
 #include "ops/comm/collective.h"
 #include "tests/check.h"
+#include "tests/ir/parse.h"
 #include "tests/world.h"
 
 static gr_arena *arena;
@@ -226,7 +226,7 @@ static void refuse(const char *text, const char *why) {
       "mesh dp=3 tp=2\n%1 = weight w : f32[2,4] dp:S0-1\n%2 = input lr : f32[]\n"
       "%3 = weight v : f32[2,4] dp:S0-2\n%4 = input x : f32[5,4]\n";
   strcat(all, text);
-  MUST(gr_graph_parse(arena, gr_op_find, "padding.gr", all, &g));
+  MUST(graph_parse(arena, gr_op_find, "padding.gr", all, &g));
   refused(gr_graph_verify(g, GR_FACT_LOCAL), why);
 }
 
@@ -246,12 +246,12 @@ static void padding(void) {
          "what another axis of the mesh has padded");
   refuse("result y %1\n", "result 'y' is padded");
   gr_graph *g = NULL;
-  MUST(gr_graph_parse(arena, gr_op_find, "padding.gr",
-                      "mesh dp=3\n%1 = weight w : f32[2,4] dp:S0-1\n"
-                      "%2 = all_gather %1 {mesh_axis=0, ranks=3, dim=0, size=5} : f32[5,4]\n"
-                      "%3 = shard_slice %2 {mesh_axis=0, ranks=3, dim=0} : f32[2,4] dp:S0-1\n"
-                      "%4 = sum_squares %3 : f32[] dp:P\nresult y %4\n",
-                      &g));
+  MUST(graph_parse(arena, gr_op_find, "padding.gr",
+                   "mesh dp=3\n%1 = weight w : f32[2,4] dp:S0-1\n"
+                   "%2 = all_gather %1 {mesh_axis=0, ranks=3, dim=0, size=5} : f32[5,4]\n"
+                   "%3 = shard_slice %2 {mesh_axis=0, ranks=3, dim=0} : f32[2,4] dp:S0-1\n"
+                   "%4 = sum_squares %3 : f32[] dp:P\nresult y %4\n",
+                   &g));
   MUST(gr_graph_verify(g, GR_FACT_LOCAL));
   gr_arena_destroy(arena);
 }
@@ -261,14 +261,14 @@ static void names(void) {
   arena = gr_arena_create();
   gr_graph *g = NULL;
   const char *two = "two inputs or states are called";
-  MUST(gr_graph_parse(arena, gr_op_find, "names.gr",
-                      "%1 = weight v : f32[2]\n%2 = weight v : f32[2]\n", &g));
+  MUST(graph_parse(arena, gr_op_find, "names.gr",
+                   "%1 = weight v : f32[2]\n%2 = weight v : f32[2]\n", &g));
   refused(gr_graph_verify(g, GR_FACT_LOCAL), two);
-  MUST(gr_graph_parse(arena, gr_op_find, "names.gr",
-                      "%1 = weight v : f32[2]\n%2 = input v : f32[2]\n", &g));
+  MUST(graph_parse(arena, gr_op_find, "names.gr", "%1 = weight v : f32[2]\n%2 = input v : f32[2]\n",
+                   &g));
   refused(gr_graph_verify(g, GR_FACT_LOCAL), two);
-  MUST(gr_graph_parse(arena, gr_op_find, "names.gr",
-                      "%1 = weight v : f32[2]\n%2 = weight w : f32[2]\n", &g));
+  MUST(graph_parse(arena, gr_op_find, "names.gr",
+                   "%1 = weight v : f32[2]\n%2 = weight w : f32[2]\n", &g));
   MUST(gr_graph_verify(g, GR_FACT_LOCAL));
   gr_at(g, (gr_val){2})->name = "v";
   refused(gr_graph_verify(g, GR_FACT_LOCAL), two);
@@ -290,11 +290,11 @@ static void kept(void) {
   static const char *const passes[] = {"annotate_sharding", "precision",
                                        "loop_hoist",        "dce",
                                        "prepack_weights",   "coalesce_collectives"};
-  MUST(gr_graph_parse(arena, gr_op_find, "kept.gr", text, &live));
+  MUST(graph_parse(arena, gr_op_find, "kept.gr", text, &live));
   for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
     CHECK(keeps(passes[i], live), "%s makes a new graph that is the same", passes[i]);
   text = "%1 = weight w : f32[2,4]\n%2 = exp %1 : f32[2,4]\n%3 = relu %1 : f32[2,4]\nresult y %2\n";
-  MUST(gr_graph_parse(arena, gr_op_find, "kept.gr", text, &dead));
+  MUST(graph_parse(arena, gr_op_find, "kept.gr", text, &dead));
   CHECK(!keeps("dce", dead), "a dead node is dropped");
   gr_arena_destroy(arena);
 }

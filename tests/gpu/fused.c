@@ -1,10 +1,10 @@
 // fused.c - see fused.h.
 #include "tests/gpu/fused.h"
-#include "ir/text.h"
 #include "ops/ops.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
 #include "tests/gpu/trials.h"
+#include "tests/ir/parse.h"
 
 // The fused nodes of random graphs, whole or as the second of two ranks, which divide the first
 // axis.
@@ -52,7 +52,7 @@ void fused_rounds(void) {
       "result y %3\n";
   gr_graph *g, *f;
   open_device();
-  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(graph_parse(arena, gr_op_find, "text", text, &g));
   MUST(elementwise_fused(arena, g, &f));
   CHECK(f->n_nodes == 1 && f->nodes[0].op == &gr_op_fused, "%u nodes", f->n_nodes);
   add_fused(&f->nodes[0], f, 1, false);
@@ -71,7 +71,7 @@ void fused_leads(void) {
       "result t %5\n";
   gr_graph *g, *f;
   open_device();
-  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(graph_parse(arena, gr_op_find, "text", text, &g));
   MUST(elementwise_fused(arena, g, &f));
   CHECK(f->n_nodes == 1 && f->nodes[0].op == &gr_op_fused, "%u nodes", f->n_nodes);
   CHECK(gr_op_inplace(&gr_op_fused, 0) == 0, "results are not written in operands");

@@ -15,7 +15,6 @@
 // (nvrtc_configs.sh).
 #include "base/arena.h"
 #include "base/text.h"
-#include "ir/text.h"
 #include "ops/kernels/gpu_join.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
@@ -25,6 +24,7 @@
 #include "tests/gpu/loops.h"
 #include "tests/gpu/nvrtc_ask.h"
 #include "tests/gpu/nvrtc_known.h"
+#include "tests/ir/parse.h"
 
 // ---- What there is to compile -------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ static void add_file(const char *path) {
   for (text = strstr(text, "# after "); text; text = next) {
     gr_graph *g;
     if ((next = strstr(text + 1, "# after "))) next[-1] = '\0';
-    MUST(gr_graph_parse(a, gr_op_find, path, text, &g));
+    MUST(graph_parse(a, gr_op_find, path, text, &g));
     add_graph(g);
   }
   gr_arena_destroy(a);

@@ -3,6 +3,7 @@
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "tests/check.h"
+#include "tests/ir/parse.h"
 
 static gr_arena *arena;
 
@@ -15,7 +16,7 @@ static char *print(const gr_graph *g) {
 // Reads text and checks that it prints as it was.
 static gr_graph *again(const char *text, const char *what) {
   gr_graph *g = NULL;
-  gr_status s = gr_graph_parse(arena, gr_op_find, "test.ir", text, &g);
+  gr_status s = graph_parse(arena, gr_op_find, "test.ir", text, &g);
   CHECK(!s, "%s: %s in\n%s", what, s ? gr_status_text(s) : "", text);
   if (s) return gr_status_drop(s), NULL;
   CHECK(!strcmp(print(g), text), "%s: got\n%s, not\n%s", what, print(g), text);
@@ -92,7 +93,7 @@ static gr_graph *changed(const char *text, const char *start, const char *to) {
   if (!cursor) return NULL;
   char *other =
       gr_arena_printf(arena, "%.*s%s%s", (int)(cursor - text), text, to, cursor + strlen(start));
-  MUST(gr_graph_parse(arena, gr_op_find, "changed.ir", other, &g));
+  MUST(graph_parse(arena, gr_op_find, "changed.ir", other, &g));
   return g;
 }
 
@@ -147,14 +148,14 @@ static void keeps_every_op(void) {
 
 static void notes_are_notes(void) {
   gr_graph *g = NULL;
-  MUST(gr_graph_parse(arena, gr_op_find, "t", "# all\n\n%1 = input \"a#b\" : f32[2]  # x\n", &g));
+  MUST(graph_parse(arena, gr_op_find, "t", "# all\n\n%1 = input \"a#b\" : f32[2]  # x\n", &g));
   CHECK(gr_is(gr_graph_leaf(g, GR_INPUT, "a#b")), "a # in a name");
   gr_builder b = {.g = g, .created_by = "relu pass", .scope = "net.1", .loc = {"m.yaml", 3, 4}};
   gr_relu(&b, (gr_val){1});
   gr_text t = gr_text_make(arena);
   gr_graph_text(&t, g, true);
   CHECK(strstr(t.chars, "f32[2]  # relu pass net.1 m.yaml:3:4\n"), "note in %s", t.chars);
-  MUST(gr_graph_parse(arena, gr_op_find, "t", t.chars, &g));
+  MUST(graph_parse(arena, gr_op_find, "t", t.chars, &g));
 }
 
 static void errors(void) {
@@ -182,7 +183,7 @@ static void errors(void) {
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     gr_graph *g;
-    gr_status s = gr_graph_parse(arena, gr_op_find, "bad.ir", bad[i].text, &g);
+    gr_status s = graph_parse(arena, gr_op_find, "bad.ir", bad[i].text, &g);
     CHECK(s, "no error in '%s'", bad[i].text);
     if (!s) continue;
     gr_loc loc = gr_status_loc(s);
@@ -211,7 +212,7 @@ static void damaged(void) {
         text[offset] = bytes[gr_rng_below(&r, 3 * k + 2, sizeof bytes - 1)];
     }
     gr_graph *g = NULL;
-    gr_status s = gr_graph_parse(arena, gr_op_find, "damaged.ir", text, &g);
+    gr_status s = graph_parse(arena, gr_op_find, "damaged.ir", text, &g);
     if (s)
       gr_status_drop(s);
     else

@@ -2,12 +2,12 @@
 // with: graphs are written out, planned, and run without anything being computed.
 #include <pthread.h>
 #include "compiler/compile.h"
-#include "ir/text.h"
 #include "ops/comm/collective.h"
 #include "ops/ops.h"
 #include "runtime/comm/comm.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
+#include "tests/ir/parse.h"
 
 extern const gr_device_ops gr_device_null;
 
@@ -18,7 +18,7 @@ static gr_plan_frame *frame;  // of its only program
 static gr_plan *plan_of(const char *text) {
   gr_graph *g;
   gr_plan *p;
-  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(graph_parse(arena, gr_op_find, "text", text, &g));
   MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &p));
   return p;
 }

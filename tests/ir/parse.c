@@ -1,6 +1,6 @@
-// parse.c - parser of the IR's text format (text.h), line by line: each line is a leaf, a node, the
-// mesh, the loss, a result, or the start or end of a body.
-#include <assert.h>
+// parse.c - see parse.h. Line by line: each line is a leaf, a node, the mesh, the loss, a result,
+// or the start or end of a body.
+#include "tests/ir/parse.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ enum { MAX_ID = 1 << 20, MAX_DEPTH = 8 };
 
 typedef struct reader {
   gr_arena *arena;
-  gr_op_finder find;
+  op_finder find;
   const char *file, *line, *p;  // the current line without its note, and the position in it
   const char *rest;             // the text after it
   int number, depth;
@@ -313,6 +313,16 @@ static gr_status read_node(reader *r, scope *s, const gr_op *op, const uint32_t 
   return check_results(r, s, out, ids, n, types, layouts);
 }
 
+// False: the word is no leaf's.
+static bool is_leaf_word(const char *word, gr_role *role, gr_kind *kind) {
+  gr_value v = {.role = GR_INPUT};
+  for (int k = 0; strcmp(word, gr_leaf_word(&v)) != 0; k++) {
+    if (k == GR_KIND_COUNT) return false;
+    v.role = GR_STATE, v.kind = (gr_kind)k;
+  }
+  return *role = v.role, *kind = v.kind, true;
+}
+
 // "%3 = ..." or "%3 %4 = ..."
 static gr_status read_definition(reader *r, scope *s) {
   uint32_t ids[GR_MAX_ARGS];
@@ -327,7 +337,7 @@ static gr_status read_definition(reader *r, scope *s) {
   gr_kind kind;
   gr_loc loc = here(r);
   GR_TRY(take_name(r, &word));
-  if (gr_leaf_of_word(word, &role, &kind)) return read_leaf(r, s, ids[0], role, kind);
+  if (is_leaf_word(word, &role, &kind)) return read_leaf(r, s, ids[0], role, kind);
   const gr_op *op = r->find(word);
   if (!op) return gr_fail(GR_ERR_TYPE, loc, "there is no op '%s'", word);
   return read_node(r, s, op, ids, n);
@@ -382,9 +392,8 @@ static gr_status read_graph(reader *r, const gr_mesh *mesh, gr_graph **out) {
   return resolve_later(&s);
 }
 
-gr_status gr_graph_parse(gr_arena *arena, gr_op_finder find, const char *file, const char *text,
-                         gr_graph **out) {
-  assert(find && file && text && out);
+gr_status graph_parse(gr_arena *arena, op_finder find, const char *file, const char *text,
+                      gr_graph **out) {
   reader r = {.arena = arena, .find = find, .file = file, .line = "", .p = "", .rest = text};
   return read_graph(&r, NULL, out);
 }
