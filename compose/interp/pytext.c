@@ -1,16 +1,7 @@
 // pytext.c - formats values as Python's str() and repr() do, for interpolations inside strings.
-#include <math.h>
 #include <string.h>
 #include "compose/interp/interp.h"
-
-static void put_float(gr_text *t, double x) {
-  if (isnan(x))
-    gr_text_put(t, "nan");
-  else if (isinf(x))
-    gr_text_put(t, x > 0 ? "inf" : "-inf");
-  else
-    gr_text_put_float(t, x);
-}
+#include "compose/tree/scalar.h"
 
 // 'text', or "text" if it contains ' and no ", as Python's repr().
 static void put_repr(gr_text *t, const char *s) {
@@ -67,7 +58,7 @@ static void put(gr_text *t, const gr_conf *c, bool inner) {
       gr_text_printf(t, "%lld", (long long)c->integer);
       return;
     case GR_CONF_FLOAT:
-      put_float(t, c->number);
+      gr_scalar_py_put(t, c->number);
       return;
     case GR_CONF_MAP:
     case GR_CONF_LIST:

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "compose/override/override.h"
 #include "compose/tree/lexis.h"
+#include "compose/tree/scalar.h"
 
 static void write_escaped(gr_text *t, const char *s) {
   for (; *s; s++) {
@@ -22,15 +23,6 @@ static void write_quoted(gr_text *t, const char *s, char quote) {
     if (*s) gr_text_putn(t, s++, 1);
   }
   gr_text_putn(t, &quote, 1);
-}
-
-static void write_float(gr_text *t, double x) {
-  if (x != x)
-    gr_text_put(t, "nan");
-  else if (x > 1.7976931348623157e308 || x < -1.7976931348623157e308)
-    gr_text_put(t, x > 0 ? "inf" : "-inf");
-  else
-    gr_text_put_float(t, x);
 }
 
 static void write_items(gr_text *t, const gr_conf *c) {
@@ -64,7 +56,7 @@ void gr_value_write(gr_text *t, const gr_conf *c) {
   else if (c->kind == GR_CONF_INT)
     gr_text_printf(t, "%lld", (long long)c->integer);
   else if (c->kind == GR_CONF_FLOAT)
-    write_float(t, c->number);
+    gr_scalar_py_put(t, c->number);
   else if (c->quote)
     write_quoted(t, c->text, c->quote);
   else if (!is_bare(c->text))

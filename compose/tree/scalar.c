@@ -330,3 +330,12 @@ bool gr_scalar_py_int(const char *text, int64_t *out) {
   uint64_t u;
   return digit(*s) && to_unsigned(s, 10, &u) && signed_of(u, minus, out);
 }
+
+void gr_scalar_py_put(gr_text *t, double x) {
+  if (isnan(x))
+    gr_text_put(t, "nan");
+  else if (isinf(x))
+    gr_text_put(t, x > 0 ? "inf" : "-inf");
+  else
+    gr_text_put_float(t, x);
+}

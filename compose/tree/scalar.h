@@ -28,6 +28,8 @@ GR_MUST_USE gr_status gr_scalar_tagged(gr_arena *, gr_conf *node, const char *ta
 // The error for an unknown tag, at the node's location.
 GR_MUST_USE gr_status gr_scalar_bad_tag(const gr_conf *node, const char *tag);
 
+// Appends a float as Python's str() has it: "1.0", "nan", "-inf".
+void gr_scalar_py_put(gr_text *, double);
 // Python's float(text) and int(text), which accept underscores and surrounding white space; false:
 // the text is not a number.
 bool gr_scalar_py_float(const char *text, double *out);
