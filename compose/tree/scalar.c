@@ -1,9 +1,10 @@
-// scalar.c - see scalar.h. Each regular expression of YAML 1.1 (yaml.org/type) is a function that
-// returns the end of the match, or NULL.
+// scalar.c - see scalar.h.
 #include "compose/tree/scalar.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,115 +13,42 @@ static bool digit(char c) { return c >= '0' && c <= '9'; }
 
 static const char *sign(const char *s) { return *s == '-' || *s == '+' ? s + 1 : s; }
 
-static const char *any_of(const char *s, const char *set) { return s + strspn(s, set); }
-
-// [0-9][0-9_]*
-static const char *loose_digits(const char *s) {
-  return digit(*s) ? any_of(s, "0123456789_") : NULL;
-}
-
-// [0-9]+(_[0-9]+)*
-static const char *neat_digits(const char *s) {
-  if (!digit(*s)) return NULL;
-  while (digit(*s) || (*s == '_' && digit(s[1]))) s++;
-  return s;
-}
-
-// ([eE][-+]?[0-9]+)? at the end of the text
-static bool ends_exponent(const char *s, bool sign_needed) {
-  if (!*s) return true;
-  if (*s != 'e' && *s != 'E') return false;
-  const char *d = sign(s + 1);
-  if (sign_needed && d == s + 1) return false;
-  return digit(*d) && !*any_of(d, "0123456789");
-}
-
-// (:[0-5]?[0-9])+
-static const char *sixties(const char *s) {
-  if (*s != ':') return NULL;
-  while (*s == ':') {
-    s++;
-    if (*s >= '0' && *s <= '5' && digit(s[1])) s++;
-    if (!digit(*s)) return NULL;
-    s++;
-  }
-  return s;
-}
-
 static bool one_of(const char *s, const char *const *words) {
   for (; *words; words++)
     if (*s == **words && !strcmp(s, *words)) return true;
   return false;
 }
 
-static bool is_special_float(const char *s) {
-  static const char *const inf[] = {".inf", ".Inf", ".INF", NULL};
-  static const char *const nan_[] = {".nan", ".NaN", ".NAN", NULL};
-  return one_of(sign(s), inf) || one_of(s, nan_);
+// ---- Forms of YAML 1.1 (yaml.org/type) and of OmegaConf -----------------------------------------
+
+typedef enum form { YAML_FLOAT, OMEGA_FLOAT, YAML_INT, YAML_TIME, FORMS } form;
+
+#define SIXTIES "(:[0-5]?[0-9])"
+static const char *const expressions[FORMS] = {
+    [YAML_FLOAT] =
+        "^([-+]?[0-9][0-9_]*[.][0-9_]*([eE][-+][0-9]+)?"
+        "|[.][0-9][0-9_]*([eE][-+][0-9]+)?"
+        "|[-+]?[0-9][0-9_]*" SIXTIES
+        "+[.][0-9_]*"
+        "|[-+]?[.](inf|Inf|INF)|[.](nan|NaN|NAN))$",
+    // an exponent needs neither a dot before it nor a sign
+    [OMEGA_FLOAT] = "^[-+]?[0-9](_?[0-9])*([.][0-9_]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)$",
+    [YAML_INT] = "^[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*" SIXTIES "*)$",
+    [YAML_TIME] =
+        "^[0-9]{4}-([0-9]{2}-[0-9]{2}"
+        "|[0-9]{1,2}-[0-9]{1,2}([Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}([.][0-9]*)?"
+        "[ \t]*(Z|[-+][0-9]{1,2}(:[0-9]{2})?)?)$"};
+static regex_t compiled[FORMS];
+
+static void compile_forms(void) {
+  for (int f = 0; f < FORMS; f++)
+    if (regcomp(&compiled[f], expressions[f], REG_EXTENDED | REG_NOSUB)) abort();
 }
 
-static bool is_yaml_float(const char *s) {
-  if (is_special_float(s)) return true;
-  const char *d = loose_digits(sign(s));
-  if (d && *d == '.' && ends_exponent(any_of(d + 1, "0123456789_"), true)) return true;
-  if (*s == '.' && (d = loose_digits(s + 1)) && ends_exponent(d, true)) return true;
-  d = loose_digits(sign(s));
-  d = d ? sixties(d) : NULL;
-  return d && *d == '.' && !*any_of(d + 1, "0123456789_");
-}
-
-// OmegaConf's extension: an exponent needs neither a dot before it nor a sign.
-static bool is_omega_float(const char *s) {
-  const char *d = neat_digits(sign(s));
-  if (!d) return false;
-  if (*d == '.') return ends_exponent(any_of(d + 1, "0123456789_"), false);
-  return *d && ends_exponent(d, false);
-}
-
-static bool is_yaml_int(const char *s) {
-  s = sign(s);
-  if (!digit(*s)) return false;
-  if (s[0] == '0' && s[1] == 'b') return s[2] && !*any_of(s + 2, "01_");
-  if (s[0] == '0' && s[1] == 'x') return s[2] && !*any_of(s + 2, "0123456789abcdefABCDEF_");
-  if (s[0] == '0') return !*any_of(s + 1, "01234567_");
-  s = loose_digits(s);
-  if (!*s) return true;
-  s = sixties(s);
-  return s && !*s;
-}
-
-static int count_digits(const char **s) {
-  int n = 0;
-  while (digit(**s)) ++*s, n++;
-  return n;
-}
-
-// Whether the text is a timestamp of YAML 1.1: a date, alone or with a time.
-static bool is_time(const char *s) {
-  if (count_digits(&s) != 4 || *s++ != '-') return false;
-  int month = count_digits(&s);
-  if (month < 1 || month > 2 || *s++ != '-') return false;
-  int day = count_digits(&s);
-  if (!*s) return month == 2 && day == 2;
-  if (day < 1 || day > 2) return false;
-  if (*s == 'T' || *s == 't')
-    s++;
-  else if (*s == ' ' || *s == '\t')
-    s = any_of(s, " \t");
-  else
-    return false;
-  int hour = count_digits(&s);
-  if (hour < 1 || hour > 2 || *s++ != ':' || count_digits(&s) != 2 || *s++ != ':' ||
-      count_digits(&s) != 2)
-    return false;
-  if (*s == '.') s = any_of(s + 1, "0123456789");
-  s = any_of(s, " \t");
-  if (!*s || !strcmp(s, "Z")) return true;
-  if (*s != '+' && *s != '-') return false;
-  s++;
-  int zone = count_digits(&s);
-  if (zone < 1 || zone > 2) return false;
-  return !*s || (*s++ == ':' && count_digits(&s) == 2 && !*s);
+static bool has_form(const char *s, form f) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, compile_forms);
+  return !regexec(&compiled[f], s, 0, NULL, 0);
 }
 
 gr_scalar_kind gr_scalar_resolve(const char *s, bool omega) {
@@ -134,10 +62,10 @@ gr_scalar_kind gr_scalar_resolve(const char *s, bool omega) {
            : !strcmp(s, "<<") ? GR_SCALAR_MERGE
            : !strcmp(s, "=")  ? GR_SCALAR_VALUE
                               : GR_SCALAR_TEXT;
-  if (is_yaml_float(s)) return GR_SCALAR_FLOAT;
-  if (is_yaml_int(s)) return GR_SCALAR_INT;
-  if (omega) return is_omega_float(s) ? GR_SCALAR_FLOAT : GR_SCALAR_TEXT;
-  return is_time(s) ? GR_SCALAR_TIME : GR_SCALAR_TEXT;
+  if (has_form(s, YAML_FLOAT)) return GR_SCALAR_FLOAT;
+  if (has_form(s, YAML_INT)) return GR_SCALAR_INT;
+  if (omega) return has_form(s, OMEGA_FLOAT) ? GR_SCALAR_FLOAT : GR_SCALAR_TEXT;
+  return has_form(s, YAML_TIME) ? GR_SCALAR_TIME : GR_SCALAR_TEXT;
 }
 
 static const char *without_underscores(gr_arena *a, const char *text) {
