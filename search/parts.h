@@ -8,6 +8,7 @@ typedef struct gr_draws {
   gr_rng rng;
   uint64_t next;
 } gr_draws;
+// Those of the trial of that number, from the search's seed.
 gr_draws gr_draws_of(const gr_search *, int parameter, int64_t number);
 double gr_draw_uniform(gr_draws *);  // [0, 1)
 double gr_draw_normal(gr_draws *);   // mean 0, deviation 1
@@ -17,7 +18,7 @@ double gr_draw_normal(gr_draws *);   // mean 0, deviation 1
 typedef struct gr_extent {
   double low, high;
 } gr_extent;
-gr_extent gr_extent_of(const gr_parameter *);
+gr_extent gr_extent_of(const gr_parameter *);            // of a parameter that is no CHOICE
 double gr_extent_place(const gr_parameter *, double x);  // of a parameter's value
 double gr_extent_value(const gr_parameter *,
                        double place);            // the value of a place; the nearest step

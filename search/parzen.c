@@ -2,7 +2,7 @@
 #include "search/parzen.h"
 #include <math.h>
 
-enum { RECENT = 25, MOST_CLIPPED = 100 };  // of Optuna's weights and of its "magic clip"
+enum { RECENT = 25, MAX_CLIPPED = 100 };  // of Optuna's weights and of its "magic clip"
 static const double ROOT_2 = 1.4142135623730951, ROOT_2_PI = 2.5066282746310002;
 
 // The normal distribution's probability from a to b. Of two large numbers of one sign, the tails
@@ -60,7 +60,7 @@ static int *order_means(gr_arena *a, const double *mean, int n) {
 static void set_deviations(gr_arena *a, gr_parzen *p, int n) {
   const int *order = order_means(a, p->mean, n);
   double room = p->extent.high - p->extent.low;
-  double least = p->options->consider_magic_clip ? room / fmin(MOST_CLIPPED, 1 + p->n) : 1e-12;
+  double least = p->options->consider_magic_clip ? room / fmin(MAX_CLIPPED, 1 + p->n) : 1e-12;
   bool inner = !p->options->consider_endpoints && n > 1;
   for (int k = 0; k < n; k++) {
     double mean = p->mean[order[k]];
@@ -122,9 +122,9 @@ double gr_parzen_draw(const gr_parzen *p, gr_draws *d) {
 // A kernel's probability of the step around x.
 static double on_step(const gr_parzen *p, int k, double x) {
   double half = p->parameter->step / 2;
-  double from = gr_extent_place(p->parameter, x - half);
-  double to = gr_extent_place(p->parameter, x + half);
-  return between((from - p->mean[k]) / p->deviation[k], (to - p->mean[k]) / p->deviation[k]);
+  double low = gr_extent_place(p->parameter, x - half);
+  double high = gr_extent_place(p->parameter, x + half);
+  return between((low - p->mean[k]) / p->deviation[k], (high - p->mean[k]) / p->deviation[k]);
 }
 
 double gr_parzen_density(const gr_parzen *p, double x) {

@@ -19,6 +19,6 @@ typedef struct gr_parzen {
 // x: n values, in the order of their trials; older ones weigh less when there are 25 or more.
 gr_parzen gr_parzen_make(gr_arena *, const gr_parameter *, const gr_sampler_options *,
                          const double *x, int n);
-double gr_parzen_draw(const gr_parzen *, gr_draws *);
+double gr_parzen_draw(const gr_parzen *, gr_draws *);  // a value that the kernels make likely
 // Of a STEPS or CHOICE parameter the probability; of a REAL one the density in its extent.
 double gr_parzen_density(const gr_parzen *, double x);

@@ -33,7 +33,7 @@ typedef struct gr_sampler_options {
   double prior_weight;
   bool consider_magic_clip, consider_endpoints;
 } gr_sampler_options;
-gr_sampler_options gr_sampler_defaults(void);
+gr_sampler_options gr_sampler_defaults(void);  // for what the user does not set
 
 typedef struct gr_search {
   const gr_parameter *parameters;

@@ -8,7 +8,7 @@ another needs. A table of functions is no call: lists of ops, devices or passes 
 import os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ("base", "ir", "compose", "ops", "compiler", "runtime", "job", "cli")
+ROOMS = ("base", "ir", "compose", "ops", "compiler", "runtime", "search", "job", "cli")
 # Files that may call each other, with the reason.
 EXCEPTIONS = {
     ("ops/math/cos.c", "ops/math/sin.c"): "an op's file emits its gradient, and each of these is the other's",

@@ -4,7 +4,7 @@
 prototype with a comment of its own, no function words as identifiers, plain words in comments, messages,
 docs, examples and the files of `graphrun new`, file names that do not repeat
 their folder's, that only base/output.c writes files, that no caller asks which device it has, that NaN is
-printed without a sign, and that a struct whose header says "Written by
+printed without a sign, that comments name what exists, and that a struct whose header says "Written by
 NAME.c alone" is written by no other file. tools/layers.py checks what includes what.
 
     tools/style.py [BUILD]      the build's folder, for the headers that it generates; default: build"""
@@ -12,7 +12,7 @@ import functools, os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
-FOLDERS = ["base", "compose", "ir", "ops", "compiler", "runtime", "job", "cli", "tests"]
+FOLDERS = ["base", "compose", "ir", "ops", "compiler", "runtime", "search", "job", "cli", "tests"]
 MAX_FUNCTION, USUAL_FUNCTION, MAX_FILE = 60, 25, 400
 # Phrases that a reader of English technical prose does not expect; the standard term follows.
 WORDS = {
@@ -201,6 +201,19 @@ def plain_words(path, text):
             if found:
                 yield f"{path}:{number}: '{found[0]}': {instead}"
 
+# What a comment refers to: an identifier of graphrun, or a file of the sources, as in "see parts.h" and "(parts.h)".
+REFERS = re.compile(r"\b(gr_\w+|GR_[A-Z]\w*)|(?:\b[Ss]ee |\()((?:\w+/)*\w+\.[ch])\b")
+
+def refers_to_nothing(path, text, known):
+    """Comments that name an identifier or a file which there is not. A name that ends in `_`, or in a word in
+    capitals, stands for all that begin so."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in REFERS.finditer(line, line.index("//")) if "//" in line else ():
+            name = found[1] or found[2]
+            begin = re.sub(r"(?<=[a-z]_)[A-Z]+$|(?<=_)x$", "", name)
+            if name not in known and not (begin.endswith("_") and any(k.startswith(begin) for k in known)):
+                yield f"{path}:{number}: the comment names {name}, which there is not"
+
 def function_words(path, text):
     """Identifiers that are function words, outside of comments, strings and preprocessor lines."""
     for number, line in enumerate(code_of(text).splitlines(), 1):
@@ -245,6 +258,10 @@ def main():
     bad, lengths = [], []
     sources = [f.relative_to(ROOT) for d in FOLDERS for f in sorted((ROOT / d).rglob("*.[ch]"))]
     owners = [o for f in sources if f.suffix == ".h" for o in [owned(f, f.read_text())] if o]
+    code = [re.sub(r"//.*", "", f.read_text()) for f in [*sources, *ROOT.glob("ops/**/*.cu")]]
+    code += [f.read_text() for f in [*ROOT.glob("**/CMakeLists.txt"), *ROOT.glob("t*/**/*.cmake")]]
+    known = {name for text in code for name in re.findall(r"\b(?:gr_|GR_)\w+", text)}
+    known |= {"/".join(f.parts[i:]) for f in sources for i in range(len(f.parts))}
     for path in sources:
         text = path.read_text()
         lines = text.splitlines()
@@ -273,6 +290,7 @@ def main():
         bad += passes_nan(path, text)
         bad += writes(path, text, owners if path.parts[0] != "tests" else [])
         bad += function_words(path, text)
+        bad += refers_to_nothing(path, text, known)
         if path.suffix == ".h":
             bad += undocumented(path, lines)
         if path.stem.startswith(path.parent.name + "_") and path.parts[0] != "tests":

@@ -1,5 +1,5 @@
 // net.h - TCP sockets with deadlines, over IPv4 and IPv6: what the store (store.h) and ranks of
-// several machines (tcp.h) are made of.
+// several machines (tcp_parts.h) are made of.
 //
 // All sockets are non-blocking and closed on exec. A deadline is a time of gr_seconds.
 #pragma once

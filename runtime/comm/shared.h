@@ -99,7 +99,7 @@ int gr_shared_rank(const gr_shared *);  // this member's rank in the world
 void gr_shared_add_region(gr_shared *world, gr_region *);
 
 // The next three are the functions of gr_comm_vtable that are the same for threads and processes.
-// Runs a collective on n pieces, as gr_comm_run_pieces does.
+// Runs a collective on n pieces, as gr_comm_piece has them.
 gr_status gr_shared_run(gr_comm *, gr_collective, gr_dtype, int n, const gr_comm_piece *);
 // Whether the world has failed: looks for ranks that have died, and returns the error that aborted
 // it.

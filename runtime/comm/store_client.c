@@ -203,7 +203,7 @@ static gr_status refused(const gr_store_reply *r, const char *text) {
   return gr_fail((gr_code)f.code, GR_NOWHERE, "%s", f.why);
 }
 
-// Before another request: the answers to gr_store_ask that are yet to come.
+// Before another request: the answers that are yet to come to those of store_watch.c.
 static int settle(gr_store *s, gr_net_wait w) {
   int error = atomic_load(&s->given_up) ? ETIMEDOUT : 0;
   while (!error && s->asked != s->answers) {

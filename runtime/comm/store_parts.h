@@ -17,8 +17,8 @@ struct gr_store {
   double until;          // when it must have answered
   atomic_bool given_up;  // the server has not answered in time, and is not asked again
   gr_store *watch;       // the connection of gr_store_open_watch; its ask_at and silence are used
-  // Of gr_store_ask: the answer of which `got` bytes are here, and how many were asked for and
-  // came.
+  // Of the requests of store_watch.c: the answer of which `got` bytes are here, and how many were
+  // asked for and came.
   struct {
     gr_store_reply reply;
     gr_store_failure failure;

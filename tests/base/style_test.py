@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What tools/calls.py says of files that call each other, and tools/style.py of code that opens files by
 itself, that asks which device it has, that prints results as they are, of fields that have one writer, of handlers of
-signals, of deviations that may be NaN, of identifiers that are function words, and of prototypes without a comment of their own."""
+signals, of deviations that may be NaN, of comments that name what there is not, of identifiers that are function words, and of
+prototypes without a comment of their own."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -134,6 +135,17 @@ def circles():
     if edges != {"a": {"b": {"g"}}, "b": {}}:
         yield f"the calls are {edges}"
 
+KNOWN = {"gr_run", "gr_launch_find", "GR_HAS_MPI", "a/parts.h", "parts.h"}
+REFERS = ["// as gr_gone does", "int x;  // see gone.h", "// Of tests (b/parts.h).", "enum { A };  // GR_GONE", "// gr_launch"]
+REFERS_NOT = ["// as gr_run does; gr_launch_NAME too", "// GR_HAS_x (parts.h), see a/parts.h", "gr_gone();", "// <ctype.h> of the C library"]
+
+def references():
+    """What is wrong with finding comments that name what there is not."""
+    def found(text):
+        return list(style.refers_to_nothing(pathlib.PurePath("x/y.c"), text, KNOWN))
+    yield from (f"not found once: {text}" for text in REFERS if len(found(text)) != 1)
+    yield from (f"found: {text}" for text in REFERS_NOT if found(text))
+
 NAMED_BADLY = ["int at = 0;", "f(r->own);", "enum { MOST_ROWS = 3 };", "x.from = y;", "bool is, was;"]
 NAMED_WELL = ["// at", 'g("from");', "#define X at", "int at_most = 0;", "enum { UTMOST_ROWS };", "gr_cast_from(g);"]
 GROUP = ["// Two of them.", "int gr_a(void);", "int gr_b(void);", "int gr_c(int x,", "         int y);  // the third", "",
@@ -153,7 +165,7 @@ def names():
         yield f"prototypes without a comment are in lines {found}"
 
 def main():
-    bad = list(circles()) + list(writers()) + list(handlers()) + list(bare()) + list(devices()) + list(names()) + list(results()) + list(deviations())
+    bad = list(circles()) + list(writers()) + list(handlers()) + list(bare()) + list(devices()) + list(names()) + list(results()) + list(deviations()) + list(references())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")

@@ -3,7 +3,7 @@
 import pathlib, re, sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ["base", "cli", "compiler", "compose", "graphs", "configs", "hooks", "ir", "job", "ops", "runtime", "tools"]
+FOLDERS = ["base", "cli", "compiler", "compose", "graphs", "configs", "hooks", "ir", "job", "ops", "runtime", "search", "tools"]
 HARNESS = ["tests/e2e/lib.sh", "tests/gpu/run.sh"]  # what tests are started with
 NAME = re.compile(r"\bGRAPHRUN_[A-Z][A-Z_]*\b")
 

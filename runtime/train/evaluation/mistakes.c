@@ -34,7 +34,8 @@ struct gr_mistakes {
 
 // ---- What is compared -----------------------------------------------------------------------
 
-// The one f32 value of each sample that the model predicts; .at NULL: there is none, or several.
+// The one f32 value of each sample that the model predicts; .address NULL: there is none, or
+// several.
 static gr_exec_tensor find_value(const gr_rank *r, const gr_program *p) {
   gr_exec_tensor found = {0};
   const gr_graph *g = p->frame.g;

@@ -16,7 +16,7 @@ struct gr_samples {
   gr_arena *arena;
   uint32_t n, of, *items;  // the samples, ascending; of how many
   answer *answers;         // `tokens` is NULL for samples of other ranks
-  struct answers_of {      // by bucket: the outputs of its program; .at NULL: it has none
+  struct answers_of {      // by bucket: the outputs of its program; .address NULL: it has none
     gr_exec_tensor tokens, lengths, logits;
   } in[GR_MAX_BUCKETS];
   char *staging[2];  // for a batch's tokens or logits, and lengths; see gr_exec_view

@@ -10,9 +10,9 @@ typedef struct sum {
   const char *name;
   gr_type type;
   gr_exec_tensor results[GR_MAX_BUCKETS];  // by bucket: the result of its program
-  gr_exec_tensor to;                       // the report program's input; .at NULL: it reads it not
-  float *now;                              // of one batch, and then the input
-  float *levels;                           // [GR_SHARD_LEVELS, n] of virtual shards, or [1, n]
+  gr_exec_tensor to;  // the report program's input; .address NULL: it reads it not
+  float *now;         // of one batch, and then the input
+  float *levels;      // [GR_SHARD_LEVELS, n] of virtual shards, or [1, n]
   double *total;
 } sum;
 

@@ -12,7 +12,7 @@ typedef union cell {  // a scalar in host memory, transferred to or from the dev
 } cell;
 
 typedef struct scalar {
-  gr_exec_tensor tensor;  // .at NULL: the program has no such result
+  gr_exec_tensor tensor;  // .address NULL: the program has no such result
   cell to;
 } scalar;
 
