@@ -33,6 +33,27 @@ struct kind {
   bool converts;
 };
 
+// ---- Copying ------------------------------------------------------------------------------------
+
+typedef struct copying {
+  const void *all;  // the elements of the whole tensor
+  const gr_tensor_slice *want;
+  size_t each;             // bytes of an element
+  const gr_array *floats;  // that are made f32; NULL: `want` has the dtype of what is there
+} copying;
+
+static gr_status copy_run(void *ctx, int64_t first, int64_t n, int64_t offset) {
+  const copying *c = ctx;
+  if (c->floats)
+    gr_array_floats(c->floats, first, n, (float *)c->want->data + offset);
+  else
+    memcpy((char *)c->want->data + c->each * (size_t)offset,
+           (const char *)c->all + c->each * (size_t)first, c->each * (size_t)n);
+  return GR_OK;
+}
+
+static gr_status copy(copying *c) { return gr_tensor_slice_runs(c->want, copy_run, c); }
+
 // ---- Checkpoints --------------------------------------------------------------------------------
 
 static gr_status open_checkpoint(gr_tensor_source *s) {
@@ -174,50 +195,21 @@ static gr_status open_npz(gr_tensor_source *s) {
   return GR_OK;
 }
 
-typedef struct copying {
-  const gr_array *array;
-  const gr_tensor_slice *want;
-  bool same;  // dtypes
-} copying;
-
-static gr_status copy_run(void *ctx, int64_t first, int64_t n, int64_t offset) {
-  const copying *c = ctx;
-  int64_t each = (int64_t)c->array->size;
-  if (c->same)
-    memcpy((char *)c->want->data + offset * each, c->array->data + first * each,
-           (size_t)(n * each));
-  else
-    gr_array_floats(c->array, first, n, (float *)c->want->data + offset);
-  return GR_OK;
-}
-
 static gr_status read_npz(gr_tensor_source *s, int i, const gr_tensor_slice *want) {
-  copying c = {&s->arrays[i], want, !strcmp(s->tensors[i].dtype, want->dtype)};
-  GR_TRY(gr_tensor_slice_runs(want, copy_run, &c));
+  const gr_array *a = &s->arrays[i];
+  bool same = !strcmp(s->tensors[i].dtype, want->dtype);
+  GR_TRY(copy(&(copying){a->data, want, a->size, same ? NULL : a}));
   return gr_mapping_check(&s->npz.map);
 }
 
 // ---- In memory ----------------------------------------------------------------------------------
 
-typedef struct given {
-  const gr_tensor_slice *tensor, *want;
-  size_t each;
-} given;
-
-static gr_status copy_given(void *ctx, int64_t first, int64_t n, int64_t offset) {
-  const given *g = ctx;
-  size_t each = g->each;
-  memcpy((char *)g->want->data + each * (size_t)offset,
-         (const char *)g->tensor->data + each * (size_t)first, each * (size_t)n);
-  return GR_OK;
-}
-
 static gr_status read_given(gr_tensor_source *s, int i, const gr_tensor_slice *want) {
   const gr_tensor_slice *t = &s->tensors[i];
   int64_t n = 1;
   for (int d = 0; d < t->rank; d++) n *= t->dims[d];
-  given g = {t, want, (size_t)(gr_tensor_slice_bytes(t) / (n ? n : 1))};
-  return gr_tensor_slice_runs(want, copy_given, &g);
+  size_t each = (size_t)(gr_tensor_slice_bytes(t) / (n ? n : 1));
+  return copy(&(copying){t->data, want, each, NULL});
 }
 
 // ---- Pickles of PyTorch -------------------------------------------------------------------------
