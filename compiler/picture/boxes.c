@@ -6,10 +6,7 @@
 
 static const char *row_label(const gr_picture *p, uint32_t row) {
   const gr_picture_block *b = &p->block[p->row[row].block];
-  const char *around = p->block[b->parent].path;
-  size_t n = strlen(around);
-  if (b->is_run) return "";
-  return n && !strncmp(b->path, around, n) && b->path[n] == '.' ? b->path + n + 1 : b->path;
+  return b->is_run ? "" : gr_picture_label(p, p->row[row].block, p->block[b->parent].path);
 }
 
 // The last op of a row's forward pass, in the order of the program; NULL: it has none.

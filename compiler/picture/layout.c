@@ -26,8 +26,7 @@ static uint32_t inner_frame(const gr_picture *p, uint32_t block) {
   return block;
 }
 
-// A block's path without that of the frame around it.
-static const char *label_in(const gr_picture *p, uint32_t block, const char *around) {
+const char *gr_picture_label(const gr_picture *p, uint32_t block, const char *around) {
   const char *path = p->block[block].path;
   size_t n = strlen(around);
   return n && !strncmp(path, around, n) && path[n] == '.' ? path + n + 1 : path;
@@ -62,7 +61,7 @@ static void lay_block(pen *n, uint32_t block, const char *around, int depth) {
     return;
   }
   uint32_t inner = inner_frame(n->p, block), place = n->out->n_frames++;
-  gr_picture_frame f = {label_in(n->p, inner, around), inner, depth, n->y, 0};
+  gr_picture_frame f = {gr_picture_label(n->p, inner, around), inner, depth, n->y, 0};
   if (depth + 1 > n->out->depth) n->out->depth = depth + 1;
   n->y += GR_PICTURE_LABEL;
   lay_children(n, inner, depth + 1);

@@ -40,5 +40,7 @@ typedef struct gr_picture_layout {
   } flow[2];             // GR_PICTURE_FORWARD, GR_PICTURE_BACKWARD
 } gr_picture_layout;
 
+// A block's path without that of the frame around it.
+const char *gr_picture_label(const gr_picture *, uint32_t block, const char *around);
 // Lays the rows out from y = `top` on, in the picture's arena.
 gr_picture_layout gr_picture_lay_out(const gr_picture *, int top);

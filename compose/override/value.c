@@ -207,17 +207,21 @@ static gr_status read_single(parser *p, gr_conf **out) {
   return GR_OK;
 }
 
+// After an item: takes a comma, which another item must follow, if it is not the end.
+static gr_status take_comma(parser *p, token_kind end, const char *wanted, const char *then) {
+  if (p->now.kind == end) return GR_OK;
+  if (p->now.kind != T_COMMA) return unexpected(p, wanted);
+  advance(p);
+  return p->now.kind == end ? unexpected(p, then) : GR_OK;
+}
+
 static gr_status read_list(parser *p, gr_conf *list) {
   advance(p);
   while (p->now.kind != T_LIST_END) {
     gr_conf *item = NULL;
     GR_TRY(read_single(p, &item));
     gr_conf_append(p->arena, list, item);
-    if (p->now.kind != T_COMMA && p->now.kind != T_LIST_END) return unexpected(p, "',' or ']'");
-    if (p->now.kind == T_COMMA) {
-      advance(p);
-      if (p->now.kind == T_LIST_END) return unexpected(p, "a value after ','");
-    }
+    GR_TRY(take_comma(p, T_LIST_END, "',' or ']'", "a value after ','"));
   }
   advance(p);
   return GR_OK;
@@ -240,11 +244,7 @@ static gr_status read_map(parser *p, gr_conf *map) {
   advance(p);
   while (p->now.kind != T_MAP_END) {
     GR_TRY(read_pair(p, map));
-    if (p->now.kind != T_COMMA && p->now.kind != T_MAP_END) return unexpected(p, "',' or '}'");
-    if (p->now.kind == T_COMMA) {
-      advance(p);
-      if (p->now.kind == T_MAP_END) return unexpected(p, "a key after ','");
-    }
+    GR_TRY(take_comma(p, T_MAP_END, "',' or '}'", "a key after ','"));
   }
   advance(p);
   return GR_OK;
@@ -276,11 +276,7 @@ static gr_status read_function(parser *p, gr_override_value *out) {
     if (n == MAX_ARGUMENTS) return gr_fail(GR_ERR_USAGE, here(p), "more than %d arguments", n);
     GR_TRY(read_argument(p, n && args[n - 1].name, &args[n]));
     n++;
-    if (p->now.kind != T_COMMA && p->now.kind != T_CLOSE) return unexpected(p, "',' or ')'");
-    if (p->now.kind == T_COMMA) {
-      advance(p);
-      if (p->now.kind == T_CLOSE) return unexpected(p, "a value after ','");
-    }
+    GR_TRY(take_comma(p, T_CLOSE, "',' or ')'", "a value after ','"));
   }
   advance(p);
   return gr_function_call(p->arena, name, args, n, loc, out);

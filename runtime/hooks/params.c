@@ -146,6 +146,15 @@ static void look_through(gr_arena *a, script *s) {
     if (is_params(s, i)) look_at_use(s, i, pairs);
 }
 
+static gr_status read_script(gr_arena *a, const char *path, script *out) {
+  char *text;
+  size_t len;
+  GR_TRY(gr_file_read(a, path, MAX_SCRIPT, &text, &len));
+  read_tokens(a, text, out);
+  look_through(a, out);
+  return GR_OK;
+}
+
 // Whether the token at i may be the name of a key that is read.
 static bool is_key(const script *s, int i) {
   if (s->t[i].kind == STRING) return true;
@@ -212,11 +221,8 @@ bool gr_hooks_missing_param(const gr_hook_script *hook, const char *message, cha
                             size_t size) {
   gr_arena *a = gr_arena_create();
   script s = {0};
-  char *text;
-  size_t len;
   const char *names[MAX_NAMES], *found = NULL;
-  gr_status e = gr_file_read(a, hook->path, MAX_SCRIPT, &text, &len);
-  if (!e) read_tokens(a, text, &s), look_through(a, &s);
+  gr_status e = read_script(a, hook->path, &s);
   int n = e ? 0 : names_read(a, &s, 1, names);
   for (int i = 0; i < n && !found; i++)
     if (!is_given(hook, names[i]) && has_word(message, names[i])) found = names[i];
@@ -231,14 +237,7 @@ gr_status gr_hooks_check_params(const gr_hook_script *scripts, int n, const gr_p
   gr_arena *a = gr_arena_create();
   script *s = GR_NEW(a, script, n + 1);
   gr_status e = GR_OK;
-  for (int i = 0; i < n && !e; i++) {
-    char *text;
-    size_t len;
-    e = gr_file_read(a, scripts[i].path, MAX_SCRIPT, &text, &len);
-    if (e) break;
-    read_tokens(a, text, &s[i]);
-    look_through(a, &s[i]);
-  }
+  for (int i = 0; i < n && !e; i++) e = read_script(a, scripts[i].path, &s[i]);
   for (int k = 0; k < n_params && !e; k++) {
     bool found = false;
     for (int i = 0; i < n; i++) found |= reads(&s[i], params[k].key);
