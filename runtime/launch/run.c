@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -73,7 +74,7 @@ static gr_status create_launch_state(launcher *l, int ranks) {
 }
 
 static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const argv[], int go) {
-  char ranks[16], self[512], byte;
+  char ranks[16], self[PATH_MAX], byte;
   int n = 0, more = 0;
   while (argv[more]) more++;
   const char *args[more + 8];

@@ -77,4 +77,10 @@ done
 cp "${graphrun%/*}"/graphrun_*.so alone 2>/dev/null
 # shellcheck disable=SC2086
 expect "a run of a copy" 0 -- alone/graphrun $tones output.dir=copied distributed.ranks=2
+# A path of more than 600 bytes, which mpirun is given, too.
+deep=$(printf '%0200d' 0)
+deep=$deep/$deep/$deep
+mkdir -p "$deep" && mv alone/* "$deep"
+# shellcheck disable=SC2086
+expect "a run of a program whose path is long" 0 -- "$deep/graphrun" $tones output.dir=deep distributed.ranks=2
 counts
