@@ -111,18 +111,6 @@ static const gr_field *find_field(const gr_batch *b, const char *name) {
   return NULL;
 }
 
-static int32_t bits_of(float v) {
-  int32_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return bits;
-}
-
-static float float_of(int32_t bits) {
-  float v;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-
 static void take_logits(gr_mistakes *m, gr_rank *r, uint32_t sample, const float *x, int64_t n) {
   int64_t label = gr_dataset_sample(r->spec->data, sample)->label - 1;
   int32_t best = 0;
@@ -159,7 +147,7 @@ static void take_value(gr_mistakes *m, uint32_t sample, float value, const gr_fi
                        int64_t row) {
   if (!y || y->type.dtype != GR_F32 || y->type.rank != 1) return;
   float wanted = ((const float *)y->data)[row];
-  const int32_t said[2] = {bits_of(value), bits_of(wanted)};
+  const int32_t said[2] = {(int32_t)gr_bits_of(value), (int32_t)gr_bits_of(wanted)};
   if (value != wanted) add(m, (mistake){sample, fabsf(value - wanted), NAN, 2, said});
 }
 
@@ -200,8 +188,8 @@ static int32_t *pack(const gr_mistakes *m, int32_t most) {
   int32_t *words = GR_NEW(m->arena, int32_t, most + 1), *to = words;
   for (int64_t i = 0; i < m->n; i++) {
     const mistake *x = &m->worst[i];
-    *to++ = (int32_t)x->sample + 1, *to++ = bits_of(x->score);
-    *to++ = bits_of(x->probability), *to++ = x->n;
+    *to++ = (int32_t)x->sample + 1, *to++ = (int32_t)gr_bits_of(x->score);
+    *to++ = (int32_t)gr_bits_of(x->probability), *to++ = x->n;
     memcpy(to, x->said, (size_t)x->n * sizeof *to);
     to += x->n;
   }
@@ -210,8 +198,8 @@ static int32_t *pack(const gr_mistakes *m, int32_t most) {
 
 static void unpack(gr_mistakes *m, const int32_t *words, const int32_t *end) {
   for (; end - words >= HEAD && *words; words += HEAD + words[3])
-    add(m, (mistake){(uint32_t)words[0] - 1, float_of(words[1]), float_of(words[2]), words[3],
-                     words + HEAD});
+    add(m, (mistake){(uint32_t)words[0] - 1, gr_float_of((uint32_t)words[1]),
+                     gr_float_of((uint32_t)words[2]), words[3], words + HEAD});
 }
 
 gr_status gr_mistakes_gather(gr_mistakes *m, gr_rank *r) {
@@ -245,8 +233,8 @@ static gr_report_sample sample_of(const gr_mistakes *m, gr_rank *r, gr_arena *a,
   gr_report_sample s = {.name = gr_dataset_sample_name(a, d, x->sample),
                         .more = more_of(m, r, a, x)};
   if (m->kind == VALUE) {
-    s.predicted = gr_arena_printf(a, "%.6g", gr_shown((double)float_of(x->said[0])));
-    s.reference = gr_arena_printf(a, "%.6g", gr_shown((double)float_of(x->said[1])));
+    s.predicted = gr_arena_printf(a, "%.6g", gr_shown((double)gr_float_of((uint32_t)x->said[0])));
+    s.reference = gr_arena_printf(a, "%.6g", gr_shown((double)gr_float_of((uint32_t)x->said[1])));
     return s;
   }
   gr_text said = gr_text_make(a);
