@@ -83,7 +83,7 @@ static void release(gr_comm *c) {
 // The members of a communicator by machine, for gr_machines_open. Machines are in the order of
 // their first members.
 typedef struct grouping {
-  int machines, most, machine, local;  // own: this member's machine; local: its number there
+  int machines, most, machine, local;  // machine: this member's; local: its number there
   int *machine_of;                     // by member
   int *rank_of;                        // [machine * most + local]
   int *leader;                         // by machine: the first member's world rank
