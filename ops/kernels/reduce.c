@@ -2,6 +2,8 @@
 #include "ops/kernels/reduce.h"
 #include <assert.h>
 #include "ir/onnx.h"
+#include "ops/kernels/operands.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 bool gr_reduces_rows(const gr_op_call *s) {
@@ -96,7 +98,7 @@ void gr_reduce_runs(const gr_launch *l, const gr_reducer *r, double factor) {
   gr_type left = *l->in_type;
   gr_block after;
   double *between = (double *)((char *)l->scratch + first_scratch(a, &left, r));
-  gr_reduce_run run = {.x = l->in[0], .is_first = true, .factor = 1};
+  gr_reduce_run run = {.x = l->in[0], .is_first = true, .factor = 1, .dtype = l->in_type->dtype};
   take_run(a, &left, &run.b);
   while (!run.is_last) {
     run.is_last = !take_run(a, &left, &after);
@@ -137,9 +139,9 @@ void gr_reduce(const gr_launch *l, double start, double (*fold)(double, double),
 enum { ROW = 1 << 15, TILE = 1024, LANES = 64, RUN = 64 };
 
 typedef struct job {
+  const gr_reduce_run *run;
   gr_block b;
   int64_t chunks, chunk, tiles;
-  const float *x;
   double *part;  // [outer, chunks, inner]
 } job;
 
@@ -157,13 +159,20 @@ size_t gr_sum_scratch(gr_block b) {
   return sizeof(double) * (size_t)(b.outer * plan(b).chunks * b.inner);
 }
 
-// The sum of n numbers: LANES running sums in f32 over short runs, which are added in double.
-static double sum_row(const float *x, int64_t n) {
-  double total = 0;
+// n numbers of operand 0 as f32: where they are, or, of a narrow type, converted to `room`.
+static inline const float *as_f32(const gr_reduce_run *r, int64_t first, int64_t n, float *room) {
+  if (r->dtype == GR_F32) return (const float *)r->x + first;
+  gr_widen(r->dtype, (const uint16_t *)r->x + first, room, n);
+  return room;
+}
+
+// `total` and the sum of n numbers, at most LANES * RUN: LANES running sums in f32, which are added
+// in double.
+static double add_row(double total, const float *x, int64_t n) {
   int64_t i = 0;
-  while (n - i >= LANES) {
+  if (n >= LANES) {
     float lane[LANES] = {0};
-    for (int64_t end = n - i > LANES * RUN ? i + LANES * RUN : n; end - i >= LANES; i += LANES)
+    for (; n - i >= LANES; i += LANES)
       for (int k = 0; k < LANES; k++) lane[k] += x[i + k];
     for (int k = 0; k < LANES; k++) total += (double)lane[k];
   }
@@ -173,23 +182,30 @@ static double sum_row(const float *x, int64_t n) {
 
 static void sum_rows(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
+  float room[LANES * RUN];
   for (int64_t p = begin; p < end; p++) {
-    int64_t o = p / j->chunks, k = p % j->chunks * j->chunk;
-    int64_t n = j->b.n - k < j->chunk ? j->b.n - k : j->chunk;
-    j->part[p] = sum_row(j->x + o * j->b.n + k, n);
+    int64_t k = p % j->chunks * j->chunk, first = p / j->chunks * j->b.n + k;
+    int64_t n = gr_min_i64(j->b.n - k, j->chunk);
+    j->part[p] = 0;
+    for (int64_t i = 0; i < n; i += LANES * RUN) {
+      int64_t many = gr_min_i64(n - i, LANES * RUN);
+      j->part[p] = add_row(j->part[p], as_f32(j->run, first + i, many, room), many);
+    }
   }
 }
 
-// The sums of `width` columns over n rows that are `stride` apart.
-static void sum_columns(const float *x, int64_t n, int64_t stride, int64_t width, double *to) {
-  double total[TILE] = {0};
+// The sums of `width` columns over n rows, the first of which begins at that element.
+static void sum_columns(const job *j, int64_t first, int64_t n, int64_t width, double *total) {
+  float sum[TILE], room[TILE];
+  for (int64_t c = 0; c < width; c++) total[c] = 0;
   for (int64_t i = 0; i < n;) {
-    float sum[TILE] = {0};
-    for (int64_t end = n - i > RUN ? i + RUN : n; i < end; i++)
-      for (int64_t c = 0; c < width; c++) sum[c] += x[i * stride + c];
+    for (int64_t c = 0; c < width; c++) sum[c] = 0;
+    for (int64_t end = gr_min_i64(n, i + RUN); i < end; i++) {
+      const float *x = as_f32(j->run, first + i * j->b.inner, width, room);
+      for (int64_t c = 0; c < width; c++) sum[c] += x[c];
+    }
     for (int64_t c = 0; c < width; c++) total[c] += (double)sum[c];
   }
-  memcpy(to, total, sizeof *to * (size_t)width);
 }
 
 static void sum_tiles(void *arg, int64_t begin, int64_t end) {
@@ -197,38 +213,61 @@ static void sum_tiles(void *arg, int64_t begin, int64_t end) {
   for (int64_t p = begin; p < end; p++) {
     int64_t c = p % j->tiles * TILE, piece = p / j->tiles;
     int64_t k = piece % j->chunks * j->chunk, o = piece / j->chunks;
-    int64_t n = j->b.n - k < j->chunk ? j->b.n - k : j->chunk;
-    int64_t width = j->b.inner - c < TILE ? j->b.inner - c : TILE;
-    sum_columns(j->x + (o * j->b.n + k) * j->b.inner + c, n, j->b.inner, width,
-                j->part + piece * j->b.inner + c);
+    sum_columns(j, (o * j->b.n + k) * j->b.inner + c, gr_min_i64(j->b.n - k, j->chunk),
+                gr_min_i64(j->b.inner - c, TILE), j->part + piece * j->b.inner + c);
   }
 }
 
-static void put(const gr_reduce_run *r, int64_t i, double sum) {
-  sum *= r->factor;
-  if (r->is_last)
-    ((float *)r->y)[i] = (float)sum;
+// Stores n sums from element i on.
+static void put(const gr_reduce_run *r, int64_t i, int64_t n, const double *sum) {
+  float *y = (float *)r->y + i;
+  double *wide = (double *)r->y + i;
+  if (!r->is_last)
+    for (int64_t e = 0; e < n; e++) wide[e] = sum[e] * r->factor;
+  else if (r->dtype == GR_F32)
+    for (int64_t e = 0; e < n; e++) y[e] = (float)(sum[e] * r->factor);
   else
-    ((double *)r->y)[i] = sum;
+    for (int64_t e = 0; e < n; e++) gr_put(r->y, r->dtype, i + e, sum[e] * r->factor);
+}
+
+// Adds the partial sums of n results from element i on; those of a result are `step` apart, and
+// those of the next one `next` behind.
+static void sum_parts_of(const job *j, int64_t i, int64_t n, const double *part, int64_t next,
+                         int64_t step) {
+  double sum[LANES];
+  for (int64_t e = 0; e < n; e++) sum[e] = 0;
+  for (int64_t k = 0; k < j->chunks; k++)
+    for (int64_t e = 0; e < n; e++) sum[e] += part[e * next + k * step];
+  put(j->run, i, n, sum);
+}
+
+static void sum_parts(void *arg, int64_t begin, int64_t end) {
+  const job *j = arg;
+  int64_t inner = j->b.inner, chunks = j->chunks;
+  for (int64_t i = begin, n; i < end; i += n) {
+    n = gr_min_i64(end - i, LANES);
+    if (inner == 1) {
+      sum_parts_of(j, i, n, j->part + i * chunks, chunks, 1);
+    } else {
+      int64_t o = i / inner, c = i % inner;
+      n = gr_min_i64(n, inner - c);
+      sum_parts_of(j, i, n, j->part + o * chunks * inner + c, 1, inner);
+    }
+  }
 }
 
 static void sum_first(const gr_launch *l, const gr_reduce_run *r) {
   gr_block b = r->b;
   if (b.n == 1 && r->is_last && r->factor == 1) {
-    memcpy(r->y, r->x, sizeof(float) * (size_t)(b.outer * b.inner));
+    memcpy(r->y, r->x, gr_dtypes[r->dtype].size * (size_t)(b.outer * b.inner));
     return;
   }
   job j = plan(b);
-  j.x = r->x, j.part = l->scratch;
-  int64_t size = (b.inner == 1 ? 1 : TILE) * (b.n < j.chunk ? b.n : j.chunk);
+  j.run = r, j.part = l->scratch;
+  int64_t size = (b.inner == 1 ? 1 : gr_min_i64(b.inner, TILE)) * gr_min_i64(b.n, j.chunk);
   gr_parallel(l, b.outer * j.chunks * (b.inner == 1 ? 1 : j.tiles), 1 + ROW / (2 * size),
               b.inner == 1 ? sum_rows : sum_tiles, &j);
-  for (int64_t o = 0; o < b.outer; o++)
-    for (int64_t c = 0; c < b.inner; c++) {
-      double sum = 0;
-      for (int64_t k = 0; k < j.chunks; k++) sum += j.part[(o * j.chunks + k) * b.inner + c];
-      put(r, o * b.inner + c, sum);
-    }
+  gr_parallel(l, b.outer * b.inner, 1 + ROW / (2 * j.chunks), sum_parts, &j);
 }
 
 // Of what the run before has made.
@@ -239,7 +278,7 @@ static void sum_again(void *arg, int64_t begin, int64_t end) {
     const double *terms = x + i / r->b.inner * r->b.n * r->b.inner + i % r->b.inner;
     double sum = 0;
     for (int64_t k = 0; k < r->b.n; k++) sum += terms[k * r->b.inner];
-    put(r, i, sum);
+    put(r, i, 1, &sum);
   }
 }
 
@@ -253,7 +292,7 @@ static void sum_run(const gr_launch *l, const gr_reduce_run *r) {
 const gr_reducer gr_sums = {sum_run, gr_sum_scratch};
 
 void gr_sum_block(const gr_launch *l, gr_block b, const float *x, float *y, double factor) {
-  sum_first(l, &(gr_reduce_run){b, x, y, true, true, factor});
+  sum_first(l, &(gr_reduce_run){b, x, y, true, true, factor, GR_F32});
 }
 
 void gr_reduce_onnx(gr_onnx_call *c, const char *node) {

@@ -56,6 +56,7 @@ typedef struct gr_reduce_run {
   void *y;
   bool is_first, is_last;
   double factor;
+  gr_dtype dtype;  // of operand 0 and the result: f32, or of sums narrow
 } gr_reduce_run;
 typedef struct gr_reducer {
   void (*run)(const gr_launch *, const gr_reduce_run *);

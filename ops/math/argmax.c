@@ -4,6 +4,7 @@
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 static gr_status infer(gr_op_call *s) {
@@ -35,6 +36,8 @@ static gr_status run_f32(const gr_launch *l) {
   gr_parallel(l, gr_rows(l->in_type), 1 + 8192 / gr_last(l->in_type), rows_f32, (void *)l);
   return GR_OK;
 }
+
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, run_f32); }
 
 GR_CU(argmax);
 
@@ -91,6 +94,8 @@ const gr_op gr_op_argmax = {
     .infer = infer,
     .cpu = argmax_cpu,
     .fast_f32 = run_f32,
+    .fast_narrow = run_narrow,
+    .scratch = gr_each_scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"ArgMax", read}, {"ArgMin", read, &gr_op_neg}),

@@ -33,7 +33,7 @@ static gr_status run_fast(const gr_launch *l) {
 }
 
 static size_t scratch(const gr_op_call *s) {
-  return gr_is_f32(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
+  return gr_is_up_to_f32(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
 }
 
 static gr_status infer(gr_op_call *s) {
@@ -78,6 +78,7 @@ const gr_op gr_op_mean = {
     .grad = grad,
     .cpu = mean_cpu,
     .fast_f32 = run_fast,
+    .fast_narrow = run_fast,
     .scratch = scratch,
     .gpu = gpu,
     .row_of = row_of,

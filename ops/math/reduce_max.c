@@ -6,6 +6,7 @@
 #include "ops/kernels/operands.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 GR_CU(reduce_max_grad);
@@ -64,8 +65,19 @@ static gr_status run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
+// Samples are independent, unless the maximum is over them.
+static gr_samples samples_of(const gr_reduce_axes *a, const gr_type *x) {
+  return x->rank && !gr_reduce_axes_contains(a, 0) ? gr_each : gr_together;
+}
+
+static gr_status run_narrow(const gr_launch *l) {
+  return gr_run_widened(l, samples_of(l->attr, l->in_type), run_fast);
+}
+
 static size_t scratch(const gr_op_call *s) {
-  return gr_is_f32(s) ? gr_reduce_scratch(s->attr, &s->in[0], &maxima) : 0;
+  if (!gr_is_up_to_f32(s)) return 0;
+  return gr_widened_scratch(s, samples_of(s->attr, s->in),
+                            gr_reduce_scratch(s->attr, &s->in[0], &maxima));
 }
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -110,6 +122,7 @@ const gr_op gr_op_reduce_max = {
     .grad = grad,
     .cpu = reduce_max_cpu,
     .fast_f32 = run_fast,
+    .fast_narrow = run_narrow,
     .scratch = scratch,
     .gpu = gpu,
     .row_of = row_of,
@@ -142,30 +155,68 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Counts equal maxima in a first pass and distributes dy in a second; x is [outer, n, inner].
-static void distribute(void *arg, int64_t begin, int64_t end) {
+// Counts equal maxima in a first pass and distributes dy in a second; x is [outer, n, inner], of
+// which a piece is some neighbours of `inner`.
+enum { PIECE = 64 };
+
+static void distribute(const gr_launch *l, gr_block b, int64_t o, int64_t first) {
+  int64_t many = gr_min_i64(b.inner - first, PIECE), result = o * b.inner + first;
+  const float *x = (const float *)l->in[0] + o * b.n * b.inner + first;
+  const float *most = (const float *)l->in[1] + result;
+  const float *dy = (const float *)l->in[2] + result;
+  float *dx = (float *)l->out[0] + o * b.n * b.inner + first, part[PIECE];
+  int32_t equal[PIECE] = {0};
+  for (int64_t k = 0; k < b.n; k++)
+    GR_VECTOR for (int64_t c = 0; c < many; c++) equal[c] += x[k * b.inner + c] == most[c];
+  for (int64_t c = 0; c < many; c++) part[c] = dy[c] / (float)equal[c];
+  for (int64_t k = 0; k < b.n; k++)
+    GR_VECTOR for (int64_t c = 0; c < many; c++) dx[k * b.inner + c] =
+        x[k * b.inner + c] == most[c] ? part[c] : 0;
+}
+
+// The same of rows, of which the elements are neighbours.
+static void distribute_row(const gr_launch *l, int64_t n, int64_t row) {
+  const float *x = (const float *)l->in[0] + row * n;
+  float *dx = (float *)l->out[0] + row * n, most = ((const float *)l->in[1])[row];
+  int32_t equal = 0;
+  for (int64_t k = 0; k < n; k++) equal += x[k] == most;
+  float part = ((const float *)l->in[2])[row] / (float)equal;
+  for (int64_t k = 0; k < n; k++) dx[k] = x[k] == most ? part : 0;
+}
+
+static int64_t pieces_of(gr_block b) { return (b.inner + PIECE - 1) / PIECE; }
+
+static void distribute_pieces(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   gr_block b;
   gr_reduce_block(l->attr, l->in_type, &b);
-  for (int64_t p = begin; p < end; p++) {
-    int64_t offset = p / b.inner * b.n * b.inner + p % b.inner, equal = 0;
-    const float *x = (const float *)l->in[0] + offset;
-    float *dx = (float *)l->out[0] + offset, most = ((const float *)l->in[1])[p];
-    for (int64_t k = 0; k < b.n; k++) equal += x[k * b.inner] == most;
-    float part = ((const float *)l->in[2])[p] / (float)equal;
-    for (int64_t k = 0; k < b.n; k++) dx[k * b.inner] = x[k * b.inner] == most ? part : 0;
-  }
+  for (int64_t p = begin, pieces = pieces_of(b); p < end; p++)
+    if (b.inner == 1)
+      distribute_row(l, b.n, p);
+    else
+      distribute(l, b, p / pieces, p % pieces * PIECE);
 }
 
 static gr_status grad_run_fast(const gr_launch *l) {
-  int64_t outs = gr_type_count(&l->in_type[1]);
-  gr_parallel(l, outs, 1 + 8192 * outs / gr_type_count(l->in_type), distribute, (void *)l);
+  gr_block b;
+  gr_reduce_block(l->attr, l->in_type, &b);
+  gr_parallel(l, b.outer * pieces_of(b), 1 + 8192 / (b.n * gr_min_i64(b.inner, PIECE)),
+              distribute_pieces, (void *)l);
   return GR_OK;
+}
+
+static gr_status grad_run_narrow(const gr_launch *l) {
+  return gr_run_widened(l, samples_of(l->attr, l->in_type), grad_run_fast);
+}
+
+static size_t grad_scratch(const gr_op_call *s) {
+  return gr_is_up_to_f32(s) ? gr_widened_scratch(s, samples_of(s->attr, s->in), 0) : 0;
 }
 
 static gr_kernel grad_fast(const gr_op_call *s) {
   gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? grad_run_fast : NULL;
+  return gr_reduce_block(s->attr, &s->in[0], &b) ? gr_by_width(s, grad_run_fast, grad_run_narrow)
+                                                 : NULL;
 }
 
 // Appends the sizes and strides of the axes of x that are reduced, or of those that are kept, with
@@ -210,6 +261,9 @@ static const gr_case grad_cases[] = {
     {{"f32[2,4,6]", "f32[2,1,6]", "f32[2,1,6]"},
      .attr = &(gr_reduce_axes){{1, {1}}, 1},
      .fill = "m1n"},
+    {{"f32[2,3,70]", "f32[2,70]", "f32[2,70]"},
+     .attr = &(gr_reduce_axes){{1, {1}}, 0},
+     .fill = "m1n"},
     {{0}},
 };
 
@@ -222,6 +276,7 @@ const gr_op gr_op_reduce_max_grad = {
     .index_spec_of = grad_index_spec_of,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .scratch = grad_scratch,
     .gpu = grad_gpu,
     .row_of = grad_row_of,
     .cases = grad_cases,

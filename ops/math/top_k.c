@@ -3,6 +3,7 @@
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 struct top_k {
@@ -51,6 +52,61 @@ static gr_status top_k_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+// ---- In f32: a heap of the k best indices of a row so far, the worst of them first --------------
+
+// What orders elements, as `key`.
+static inline float rank_of(float x) { return x == x ? x : -INFINITY; }
+
+static inline bool is_worse(const float *x, int32_t i, int32_t j) {
+  float a = rank_of(x[i]), b = rank_of(x[j]);
+  return a < b || (a == b && i > j);
+}
+
+// Puts index i where the heap of k indices has a gap at `place`, or below it.
+static inline void sink(const float *x, int32_t *heap, int64_t k, int64_t place, int32_t i) {
+  for (int64_t child; (child = 2 * place + 1) < k; place = child) {
+    child += child + 1 < k && is_worse(x, heap[child + 1], heap[child]);
+    if (is_worse(x, i, heap[child])) break;
+    heap[place] = heap[child];
+  }
+  heap[place] = i;
+}
+
+static void top_of_row(const float *x, int64_t n, int64_t k, float *y, int32_t *heap) {
+  for (int64_t i = 0; i < k; i++) heap[i] = (int32_t)i;
+  for (int64_t i = k / 2; i--;) sink(x, heap, k, i, heap[i]);
+  float worst = rank_of(x[heap[0]]);
+  for (int64_t i = k; i < n; i++)
+    if (x[i] > worst) sink(x, heap, k, 0, (int32_t)i), worst = rank_of(x[heap[0]]);
+  for (int64_t left = k - 1; left > 0; left--) {  // the worst to the end
+    int32_t last = heap[left];
+    heap[left] = heap[0];
+    sink(x, heap, left, 0, last);
+  }
+  for (int64_t i = 0; i < k; i++) y[i] = x[heap[i]];
+}
+
+static void top_of_rows(void *arg, int64_t begin, int64_t end) {
+  const gr_launch *l = arg;
+  int64_t n = gr_last(l->in_type), k = gr_last(l->out_type);
+  for (int64_t r = begin; r < end; r++)
+    top_of_row((const float *)l->in[0] + r * n, n, k, (float *)l->out[0] + r * k,
+               (int32_t *)l->out[1] + r * k);
+}
+
+static gr_status top_k_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->in_type), 1 + 4096 / gr_last(l->in_type), top_of_rows, (void *)l);
+  return GR_OK;
+}
+
+static gr_samples samples_of(const gr_type *x) { return x->rank > 1 ? gr_each : gr_together; }
+
+static gr_status top_k_narrow(const gr_launch *l) {
+  return gr_run_widened(l, samples_of(l->in_type), top_k_f32);
+}
+
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, samples_of(s->in), 0); }
+
 GR_CU(top_k);
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -92,6 +148,7 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct top_k){2}},
     {{"f32[2,3,37]"}, .attr = &(struct top_k){5}},
     {{"f32[4,6]"}, .attr = &(struct top_k){6}},
+    {{"f32[3,200]"}, .attr = &(struct top_k){40}},
     {{"f32[4,6]"}, .attr = &(struct top_k){7}, .fails = "the 7 largest of 6 elements"},
     {{"i32[4,6]"}, .attr = &(struct top_k){2}, .fails = "must be a float"},
     {{0}},
@@ -109,6 +166,9 @@ const gr_op gr_op_top_k = {
     .infer = infer,
     .grad = grad,
     .cpu = top_k_cpu,
+    .fast_f32 = top_k_f32,
+    .fast_narrow = top_k_narrow,
+    .scratch = scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"TopK", read}),

@@ -2,6 +2,7 @@
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 gr_val gr_embedding(gr_builder *b, gr_val table, gr_val ids) {
@@ -111,7 +112,9 @@ static gr_status grad_infer(gr_op_call *s) {
 
 // The ids of each row form a chain: `first` one of a row, `next` one of the same row; -1: none.
 static size_t grad_scratch(const gr_op_call *s) {
-  return sizeof(int32_t) * (size_t)(s->out[0].dim[0] + gr_type_count(&s->in[1]));
+  size_t chains = sizeof(int32_t) * (size_t)(s->out[0].dim[0] + gr_type_count(&s->in[1]));
+  size_t wide = gr_is_narrow(s->in[0].dtype) ? gr_widened_scratch(s, gr_together, 0) : 0;
+  return chains > wide ? chains : wide;
 }
 
 static gr_status grad_cpu(const gr_launch *l) {
@@ -155,6 +158,10 @@ static gr_status grad_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status grad_run_narrow(const gr_launch *l) {
+  return gr_run_widened(l, gr_together, grad_run_fast);
+}
+
 static gr_status grad_gpu(gr_gpu_call *g) {
   enum { RANGES = 256, THREADS = 1024, COLUMNS = 128 };
   const gr_type *table = &g->call->out[0];
@@ -196,6 +203,7 @@ const gr_op gr_op_embedding_grad = {
     .check = grad_check,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_fast,
+    .fast_narrow = grad_run_narrow,
     .scratch = grad_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,

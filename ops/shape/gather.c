@@ -4,6 +4,7 @@
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 struct scatter_add {
@@ -39,11 +40,14 @@ static gr_status gather_cpu(const gr_launch *l) {
 static void gather(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t size = gr_last(l->in_type), many = gr_last(l->out_type);
-  const float *x = l->in[0];
+  bool narrow = gr_is_narrow(l->in_type->dtype);
   const int32_t *id = l->in[1];
-  float *y = l->out[0];
   for (int64_t row = begin; row < end; row++)
-    for (int64_t j = row * many; j < (row + 1) * many; j++) y[j] = x[row * size + id[j]];
+    for (int64_t j = row * many; j < (row + 1) * many; j++)
+      if (narrow)
+        ((uint16_t *)l->out[0])[j] = ((const uint16_t *)l->in[0])[row * size + id[j]];
+      else
+        ((float *)l->out[0])[j] = ((const float *)l->in[0])[row * size + id[j]];
 }
 
 static gr_status gather_run_fast(const gr_launch *l) {
@@ -87,6 +91,7 @@ const gr_op gr_op_gather = {
     .check = check,
     .cpu = gather_cpu,
     .fast_f32 = gather_run_fast,
+    .fast_narrow = gather_run_fast,
     .gpu = gpu,
     .onnx = "GatherElements axis=-1",
     .from_onnx = GR_FROM_ONNX({"GatherElements", gr_gather_elements_read}),
@@ -121,14 +126,26 @@ static void scatter(void *arg, int64_t begin, int64_t end) {
   int64_t size = gr_last(l->out_type), many = gr_last(l->in_type);
   float *dx = l->out[0];
   memset(dx + begin * size, 0, sizeof *dx * (size_t)((end - begin) * size));
-  for (int64_t i = begin * many; i < end * many; i++)
-    dx[i / many * size + ((const int32_t *)l->in[1])[i]] += ((const float *)l->in[0])[i];
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t j = row * many; j < (row + 1) * many; j++)
+      dx[row * size + ((const int32_t *)l->in[1])[j]] += ((const float *)l->in[0])[j];
 }
 
 static gr_status scatter_run_fast(const gr_launch *l) {
   GR_TRY(add_check(l));
   gr_parallel(l, gr_rows(l->out_type), 1 + 16384 / gr_last(l->out_type), scatter, (void *)l);
   return GR_OK;
+}
+
+static gr_samples samples_of(const gr_type *x) { return x->rank > 1 ? gr_each : gr_together; }
+
+static gr_status scatter_run_narrow(const gr_launch *l) {
+  GR_TRY(add_check(l));  // of all samples: an error counts from the first one
+  return gr_run_widened(l, samples_of(l->in_type), scatter_run_fast);
+}
+
+static size_t scatter_scratch(const gr_op_call *s) {
+  return gr_is_narrow(s->in[0].dtype) ? gr_widened_scratch(s, samples_of(s->in), 0) : 0;
 }
 
 static gr_status scatter_gpu(gr_gpu_call *g) {
@@ -166,6 +183,8 @@ const gr_op gr_op_scatter_add = {
     .check = add_check,
     .cpu = scatter_cpu,
     .fast_f32 = scatter_run_fast,
+    .fast_narrow = scatter_run_narrow,
+    .scratch = scatter_scratch,
     .gpu = scatter_gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"ScatterElements", gr_scatter_elements_read}),

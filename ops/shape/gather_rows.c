@@ -3,6 +3,7 @@
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 struct add_rows {
@@ -120,23 +121,57 @@ static gr_status add_rows_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+// Tasks add up all columns of a matrix or, of few matrices, some: one large matrix has enough
+// tasks.
+static int64_t columns_of(const gr_type *y) {
+  enum { MATRICES = 4, COLUMNS = 32 };
+  int64_t matrices = gr_type_count(y) / (height(y) * gr_last(y));
+  return matrices < MATRICES ? gr_min_i64(gr_last(y), COLUMNS) : gr_last(y);
+}
+
+static int64_t pieces_of(const gr_type *y) {
+  return (gr_last(y) + columns_of(y) - 1) / columns_of(y);
+}
+
+static void clear(float *y, int64_t rows, int64_t columns, int64_t c) {
+  if (columns == c) columns *= rows, rows = 1;
+  for (int64_t i = 0; i < rows; i++) memset(y + i * c, 0, sizeof *y * (size_t)columns);
+}
+
 static void add(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t rows = height(l->out_type), many = height(l->in_type), c = gr_last(l->in_type);
-  const float *x = l->in[0];
-  float *y = l->out[0];
-  memset(y + begin * rows * c, 0, sizeof *y * (size_t)((end - begin) * rows * c));
-  for (int64_t i = begin * many; i < end * many; i++) {
-    float *to = y + (i / many * rows + ((const int32_t *)l->in[1])[i]) * c;
-    for (int64_t j = 0; j < c; j++) to[j] += x[i * c + j];
+  for (int64_t p = begin, pieces = pieces_of(l->out_type); p < end; p++) {
+    int64_t of = p / pieces, first = p % pieces * columns_of(l->out_type);
+    int64_t columns = gr_min_i64(c - first, columns_of(l->out_type));
+    const float *x = (const float *)l->in[0] + of * many * c + first;
+    const int32_t *row = (const int32_t *)l->in[1] + of * many;
+    float *y = (float *)l->out[0] + of * rows * c + first;
+    clear(y, rows, columns, c);
+    for (int64_t i = 0; i < many; i++)
+      for (int64_t j = 0; j < columns; j++) y[row[i] * c + j] += x[i * c + j];
   }
 }
 
 static gr_status add_run_fast(const gr_launch *l) {
-  int64_t rows = height(l->out_type), c = gr_last(l->out_type);
+  const gr_type *y = l->out_type;
+  int64_t columns = columns_of(y), matrices = gr_type_count(y) / (height(y) * gr_last(y));
   GR_TRY(add_check(l));
-  gr_parallel(l, gr_type_count(l->out_type) / (rows * c), 1 + 16384 / (rows * c), add, (void *)l);
+  gr_parallel(l, matrices * pieces_of(y), 1 + 16384 / ((height(y) + height(l->in_type)) * columns),
+              add, (void *)l);
   return GR_OK;
+}
+
+// The matrices are the samples, where there are several.
+static gr_samples samples_of(const gr_type *x) { return x->rank > 2 ? gr_each : gr_together; }
+
+static gr_status add_run_narrow(const gr_launch *l) {
+  GR_TRY(add_check(l));  // of all samples: an error counts from the first one
+  return gr_run_widened(l, samples_of(l->in_type), add_run_fast);
+}
+
+static size_t add_scratch(const gr_op_call *s) {
+  return gr_is_narrow(s->in[0].dtype) ? gr_widened_scratch(s, samples_of(s->in), 0) : 0;
 }
 
 static gr_status add_gpu(gr_gpu_call *g) {
@@ -159,6 +194,7 @@ static const gr_case add_cases[] = {
     {{"f32[2,3,6]", "i32[2,3]"}, .attr = &(struct add_rows){5}, .fill = "ni"},
     {{"f32[2,3,7,4]", "i32[2,3,7]"}, .attr = &(struct add_rows){6}, .fill = "ni"},
     {{"f32[4,6]", "i32[4]"}, .attr = &(struct add_rows){5}, .fill = "ni"},
+    {{"f32[2,9,70]", "i32[2,9]"}, .attr = &(struct add_rows){9}, .fill = "ni"},
     {{"f32[2,3,6]", "i32[2,4]"}, .attr = &(struct add_rows){5}, .fails = "sizes 3 and 4 differ"},
     {{0}},
 };
@@ -176,6 +212,8 @@ const gr_op gr_op_add_rows = {
     .check = add_check,
     .cpu = add_rows_cpu,
     .fast_f32 = add_run_fast,
+    .fast_narrow = add_run_narrow,
+    .scratch = add_scratch,
     .gpu = add_gpu,
     .to_onnx = add_to_onnx,
     .cases = add_cases,

@@ -38,8 +38,8 @@ static void grad(const gr_grad *g) {
 
 static gr_status select_cpu(const gr_launch *l) {
   const struct select *a = l->attr;
-  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
-    OUT(0, i, IN(0, a->index * n + i));
+  int64_t bytes = (int64_t)gr_type_bytes(l->out_type);
+  gr_copy_rows(l, l->out[0], bytes, (const char *)l->in[0] + a->index * bytes, bytes, bytes, 1);
   return GR_OK;
 }
 
@@ -95,8 +95,11 @@ static gr_status grad_infer(gr_op_call *s) {
 
 static gr_status grad_cpu(const gr_launch *l) {
   const struct select_grad *a = l->attr;
-  int64_t n = gr_type_count(l->in_type);
-  for (int64_t i = 0; i < n * a->size; i++) OUT(0, i, i / n == a->index ? IN(0, i % n) : 0);
+  int64_t bytes = (int64_t)gr_type_bytes(l->in_type), before = a->index * bytes;
+  char *y = l->out[0];
+  memset(y, 0, (size_t)before);
+  gr_copy_rows(l, y + before, bytes, l->in[0], bytes, bytes, 1);
+  memset(y + before + bytes, 0, gr_type_bytes(l->out_type) - (size_t)(before + bytes));
   return GR_OK;
 }
 

@@ -1,5 +1,5 @@
 // test_tails.c - formulas where their results are small, by relative errors: one that cancels loses
-// all digits there, which bounds on absolute errors cannot see.
+// all digits there, which bounds on absolute errors cannot see; and which kernels there are.
 #include <math.h>
 #include <string.h>
 #include "tests/check.h"
@@ -82,6 +82,40 @@ static void softplus(void) {
           "softplus(%g) is %g, not %g", (double)x[i], (double)y[i], want[i]);
 }
 
+// Ops that have a faster kernel in f32 alone: in mixed precision they are given f32 (gr_op.amp), or
+// are made for what is, as weights are. cast: to whole numbers.
+static bool is_given_f32(const gr_op *op) {
+  static const char *const made[] = {
+      "accumulate",    "accumulate_tree", "adafactor_norm", "adafactor_squares",
+      "cast",          "clip_values",     "ctc_loss_grad",  "ctc_loss_with_residuals",
+      "ema",           "layer_norm_grad", "mse_grad",       "log_softmax_grad",
+      "muon_momentum", "muon_unit",       "softmax_grad"};
+  for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+    if (!strcmp(op->name, made[i])) return true;
+  return op->amp == GR_AMP_WIDE || op->optimizer;
+}
+
+// A narrow operand does not leave an op with its reference kernel, which has one thread and takes
+// up to hundreds of times as long.
+static void fast_in_both(void) {
+  int n = 0;
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++) {
+      use wide, narrow;
+      if (c->fails || !c->in[0] || gr_op_has_body(*o)) continue;
+      MUST(use_of_case(&wide, *o, c, 1));
+      gr_status s = use_of_case_as(&narrow, *o, c, GR_BF16, 1);
+      bool both = !s && gr_op_fast(&wide.call) && gr_is_narrow(narrow.call.in[0].dtype);
+      gr_status_drop(s);
+      CHECK(!both || is_given_f32(*o) || gr_op_fast(&narrow.call), "%s of bf16 is slow",
+            (*o)->name);
+      n += both;
+      use_free(&wide), use_free(&narrow);
+    }
+  }
+  CHECK(n > 100, "only %d cases", n);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"tails", tails}, {"softplus", softplus});
+  return RUN(argc, argv, {"tails", tails}, {"softplus", softplus}, {"fast_in_both", fast_in_both});
 }
