@@ -55,9 +55,13 @@ enum { DOTS = 32 };
 static bool onednn_packs(const gr_gemm *g) { return g->tb || g->n <= 128; }
 #endif
 
+// Dot products, those of a transposed b, end with a sum over lanes: of short rows most of the work,
+// unless the rows of a are so few that the other kernels would move b for little.
 static gr_gemm_kernel choose(const gr_gemm *g) {
-  bool few_rows = g->tb ? g->m < DOTS : g->m <= 32 && g->k <= 2048;
+  bool dots = g->m < DOTS && 2 * g->m <= g->k;
+  bool few_rows = g->tb ? dots : g->m <= 32 && g->k <= 2048;
   bool tiny = g->m * g->n * g->k < 32 * 32 * 32;
+  if (tiny && !few_rows && gr_gemm_is_short(g)) return gr_gemm_turned;
   if (few_rows || tiny) return gr_gemm_plain;
   gr_gemm_kernel library = onednn_packs(g) ? gr_gemm_onednn() : NULL;
   return library ? library : gr_gemm_packed;

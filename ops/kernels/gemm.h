@@ -81,7 +81,11 @@ void gr_gemm_amx_panels(const gr_gemm *, const uint16_t *a, const uint16_t *pack
 // ---- The kernels that the functions above choose from, for tests and benchmarks -----------
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);
 // Single-threaded, except gr_gemm_packed_by; gr_gemm_onednn is NULL before gr_gemm_open.
-void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);   // gemm_plain.c
+void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_plain.c
+// Whether b is transposed, and its rows are few numbers.
+bool gr_gemm_is_short(const gr_gemm *);
+// Only where gr_gemm_is_short returns true.
+void gr_gemm_turned(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_plain.c
 void gr_gemm_packed(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_packed.c
 void gr_gemm_packed_by(const gr_launch *, const gr_gemm *, const float *a, const float *b,
                        float *c);     // on all threads of the launch

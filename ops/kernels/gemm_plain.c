@@ -1,6 +1,6 @@
-// gemm_plain.c - the built-in sgemm without packing, on the calling thread: tiles of c are held in
-// registers as compiler vectors. Each element of c is summed over k in an order that depends on k
-// alone, so a row's result does not depend on the number of rows.
+// gemm_plain.c - the built-in sgemm that packs nothing but short rows, on the calling thread: tiles
+// of c are held in registers as compiler vectors. Each element of c is summed over k in an order
+// that depends on k alone, so a row's result does not depend on the number of rows.
 #include "ops/kernels/gemm_tile.h"
 
 typedef int32_t mask __attribute__((vector_size(LANES * 4)));
@@ -181,6 +181,30 @@ static gr_gemm simplify(const gr_gemm *g) {
   if (s.ta && s.m == 1 && s.lda == 1) s.ta = false, s.lda = s.k;
   if (s.ta && s.tb && s.n == 1) s.tb = false, s.ldb = 1;
   return s;
+}
+
+// ---- b transposed, of short rows ------------------------------------------------------------
+// Dot products of less than some vectors spend their time on adding lanes. Strips of b are turned
+// first, in memory that stays in the L1 cache, and multiplied as a b that is not transposed.
+
+enum { STRIP = COLS * LANES, SHORT = 2 * LANES };
+
+static void turn(const gr_gemm *g, const float *b, int64_t columns, float *to) {
+  for (int64_t j = 0; j < columns; j++)
+    for (int64_t p = 0; p < g->k; p++) to[p * columns + j] = b[j * g->ldb + p];
+}
+
+bool gr_gemm_is_short(const gr_gemm *g) { return g->tb && !g->ta && g->k <= SHORT; }
+
+void gr_gemm_turned(const gr_gemm *g, const float *a, const float *b, float *c) {
+  float strip[STRIP * SHORT];
+  gr_gemm part = *g;
+  part.tb = false;
+  for (int64_t j = 0; j < g->n; j += STRIP) {
+    part.n = part.ldb = g->n - j < STRIP ? g->n - j : STRIP;
+    turn(g, b + j * g->ldb, part.n, strip);
+    outer(&part, a, strip, c + j);
+  }
 }
 
 void gr_gemm_plain(const gr_gemm *given, const float *a, const float *b, float *c) {

@@ -85,6 +85,29 @@ static void try_shape(const kernel *kernels, int n_kernels, int64_t m, int64_t n
   }
 }
 
+// Rows of b that are turned, where that kernel takes them.
+static void turned(const gr_gemm *g, const float *a, const float *b, float *c) {
+  (gr_gemm_is_short(g) ? gr_gemm_turned : gr_gemm_plain)(g, a, b, c);
+}
+
+// A product of a transposed b of short rows is not made of dot products, which would be several
+// times slower, unless it has few rows; whichever kernel makes it, those of its rows that another
+// product has, too, are the same bits.
+static void short_rows(void) {
+  gr_gemm g = gr_gemm_dense(false, true, 64, 20, 8), upper = g;
+  value a = filled(64, 8, 1), b = filled(20, 8, 2), c = filled(64, 20, 3);
+  value d = value_copy(&c);
+  CHECK(gr_gemm_is_short(&g), "rows of 8 are short");
+  gr_gemm_one(&g, a.data, b.data, c.data);
+  gr_gemm_turned(&g, a.data, b.data, d.data);
+  CHECK(!memcmp(c.data, d.data, sizeof(float) * 64 * 20), "64 x 20 x 8: not the turned kernel");
+  upper.m = 24;
+  memset(d.data, 0, gr_type_bytes(&d.type));
+  gr_gemm_turned(&upper, a.data, b.data, d.data);
+  CHECK(!memcmp(c.data, d.data, sizeof(float) * 24 * 20), "rows depend on how many there are");
+  value_free(&a), value_free(&b), value_free(&c), value_free(&d);
+}
+
 // Sizes that meet every edge of the tiles, by all kernels: their operands and sums are made once.
 static void edges(void) {
   static const int64_t sizes[] = {1, 2, 5, 8, 15, 16, 17, 33, 50};
@@ -92,8 +115,9 @@ static void edges(void) {
   const kernel all[] = {{"plain", gr_gemm_plain},
                         {"packed", gr_gemm_packed},
                         {"chosen", gr_gemm_one},
+                        {"turned", turned},
                         {"oneDNN", gr_gemm_onednn()}};
-  const int n = gr_gemm_onednn() ? 4 : 3;
+  const int n = gr_gemm_onednn() ? 5 : 4;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++)
       for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
@@ -241,6 +265,6 @@ static void interrupted(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"edges", edges}, {"blocks", blocks}, {"onednn", onednn},
-             {"by_packed", by_packed}, {"threads", threads}, {"shared", shared},
-             {"interrupted", interrupted});
+             {"short_rows", short_rows}, {"by_packed", by_packed}, {"threads", threads},
+             {"shared", shared}, {"interrupted", interrupted});
 }
