@@ -52,46 +52,57 @@ static gr_status top_k_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// ---- In f32: a heap of the k best indices of a row so far, the worst of them first --------------
+// ---- In f32: a heap of the k best elements of a row so far, the worst of them first -------------
+
+typedef struct heap {
+  float *x;        // the elements
+  int32_t *index;  // and where they are in the row
+} heap;
+typedef struct entry {
+  float x;
+  int32_t index;
+} entry;
 
 // What orders elements, as `key`.
 static inline float rank_of(float x) { return x == x ? x : -INFINITY; }
 
-static inline bool is_worse(const float *x, int32_t i, int32_t j) {
-  float a = rank_of(x[i]), b = rank_of(x[j]);
-  return a < b || (a == b && i > j);
+static inline bool is_worse(entry a, entry b) {
+  float x = rank_of(a.x), y = rank_of(b.x);
+  return x < y || (x == y && a.index > b.index);
 }
 
-// Puts index i where the heap of k indices has a gap at `place`, or below it.
-static inline void sink(const float *x, int32_t *heap, int64_t k, int64_t place, int32_t i) {
+static inline entry entry_of(heap h, int64_t i) { return (entry){h.x[i], h.index[i]}; }
+static inline void put(heap h, int64_t i, entry e) { h.x[i] = e.x, h.index[i] = e.index; }
+
+// Puts an element where the heap of k has a gap at `place`, or below it.
+static inline void sink(heap h, int64_t k, int64_t place, entry e) {
   for (int64_t child; (child = 2 * place + 1) < k; place = child) {
-    child += child + 1 < k && is_worse(x, heap[child + 1], heap[child]);
-    if (is_worse(x, i, heap[child])) break;
-    heap[place] = heap[child];
+    child += child + 1 < k && is_worse(entry_of(h, child + 1), entry_of(h, child));
+    if (is_worse(e, entry_of(h, child))) break;
+    put(h, place, entry_of(h, child));
   }
-  heap[place] = i;
+  put(h, place, e);
 }
 
-static void top_of_row(const float *x, int64_t n, int64_t k, float *y, int32_t *heap) {
-  for (int64_t i = 0; i < k; i++) heap[i] = (int32_t)i;
-  for (int64_t i = k / 2; i--;) sink(x, heap, k, i, heap[i]);
-  float worst = rank_of(x[heap[0]]);
+static void top_of_row(const float *x, int64_t n, int64_t k, heap h) {
+  for (int64_t i = 0; i < k; i++) put(h, i, (entry){x[i], (int32_t)i});
+  for (int64_t i = k / 2; i--;) sink(h, k, i, entry_of(h, i));
+  float worst = rank_of(h.x[0]);
   for (int64_t i = k; i < n; i++)
-    if (x[i] > worst) sink(x, heap, k, 0, (int32_t)i), worst = rank_of(x[heap[0]]);
+    if (x[i] > worst) sink(h, k, 0, (entry){x[i], (int32_t)i}), worst = rank_of(h.x[0]);
   for (int64_t left = k - 1; left > 0; left--) {  // the worst to the end
-    int32_t last = heap[left];
-    heap[left] = heap[0];
-    sink(x, heap, left, 0, last);
+    entry last = entry_of(h, left);
+    put(h, left, entry_of(h, 0));
+    sink(h, left, 0, last);
   }
-  for (int64_t i = 0; i < k; i++) y[i] = x[heap[i]];
 }
 
 static void top_of_rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t n = gr_last(l->in_type), k = gr_last(l->out_type);
   for (int64_t r = begin; r < end; r++)
-    top_of_row((const float *)l->in[0] + r * n, n, k, (float *)l->out[0] + r * k,
-               (int32_t *)l->out[1] + r * k);
+    top_of_row((const float *)l->in[0] + r * n, n, k,
+               (heap){(float *)l->out[0] + r * k, (int32_t *)l->out[1] + r * k});
 }
 
 static gr_status top_k_f32(const gr_launch *l) {

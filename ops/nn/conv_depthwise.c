@@ -14,27 +14,62 @@ static void turn(const float *source, float *target, int64_t rows, int64_t colum
     for (int64_t j = 0; j < columns; j++) target[j * rows + i] = source[i * columns + j];
 }
 
-// Where the channels of the element begin that a tap of window r of all windows reads; -1: padding.
-static int64_t place(const gr_conv_sizes *v, int64_t r, int64_t tap) {
-  int64_t windows = gr_conv_windows(v), s[GR_SPATIAL], k[GR_SPATIAL];
-  gr_unravel(r % windows, v->w.out, s), gr_unravel(tap, v->w.size, k);
-  int64_t element = gr_window_element(&v->w, s, k);
-  return element < 0 ? -1 : (r / windows * gr_conv_in(v) + element) * v->c;
+// The windows along the last axis of which tap k is inside: [first, last).
+static void inside(const gr_windows *w, int64_t k, int64_t *first, int64_t *last) {
+  *first = 0, *last = w->out[2];
+  while (*first < *last && gr_window_at(w, 2, *first, k) < 0) ++*first;
+  while (*last > *first && gr_window_at(w, 2, *last - 1, k) >= w->in[2]) --*last;
 }
 
 static void add_products(float *to, const float *a, const float *b, int64_t n) {
   GR_VECTOR for (int64_t c = 0; c < n; c++) to[c] += a[c] * b[c];
 }
 
+// ---- Forward, and the gradient of x -------------------------------------------------------------
+
+// Along lines of windows, which differ along the last axis alone: a tap reads elements of x that
+// are as far apart from window to window, so that their places are not computed one by one.
+
+// Windows of a line that a tap does not read padding of.
+typedef struct run {
+  int64_t x, y;    // where the channels of the first one's element begin, and those of the window
+  int64_t x_step;  // from window to window
+  int64_t n;
+} run;
+
+// Those of `many` windows of a line, the first of which is window r of all windows.
+static run run_of(const gr_conv_sizes *v, int64_t r, int64_t many, int64_t tap) {
+  const gr_windows *w = &v->w;
+  int64_t windows = gr_conv_windows(v), s[GR_SPATIAL], k[GR_SPATIAL], first, last;
+  gr_unravel(r % windows, w->out, s), gr_unravel(tap, w->size, k);
+  inside(w, k[2], &first, &last);
+  int64_t skip = gr_max_i64(0, first - s[2]), n = gr_min_i64(last - s[2], many) - skip;
+  s[2] += skip;
+  int64_t element = n > 0 ? gr_window_element(w, s, k) : -1;
+  if (element < 0) return (run){0};
+  return (run){.x = (r / windows * gr_conv_in(v) + element) * v->c,
+               .y = (r + skip) * v->c,
+               .x_step = w->stride[2] * v->c,
+               .n = n};
+}
+
+// How many of the windows [r, end) are on the line of the first one.
+static int64_t on_line(const gr_conv_sizes *v, int64_t r, int64_t end) {
+  return gr_min_i64(end - r, v->w.out[2] - r % v->w.out[2]);
+}
+
 static void forward(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   int64_t n = j->v->c, taps = gr_conv_taps(j->v);
   memset(j->to + begin * n, 0, sizeof(float) * (size_t)((end - begin) * n));
-  for (int64_t r = begin; r < end; r++)
+  for (int64_t r = begin, many; r < end; r += many) {
+    many = on_line(j->v, r, end);
     for (int64_t tap = 0; tap < taps; tap++) {
-      int64_t offset = place(j->v, r, tap);
-      if (offset >= 0) add_products(j->to + r * n, j->x + offset, j->w + tap * n, n);
+      run g = run_of(j->v, r, many, tap);
+      for (int64_t i = 0; i < g.n; i++)
+        add_products(j->to + g.y + i * n, j->x + g.x + i * g.x_step, j->w + tap * n, n);
     }
+  }
 }
 
 static void grad_x(void *arg, int64_t begin, int64_t end) {  // of samples
@@ -42,18 +77,19 @@ static void grad_x(void *arg, int64_t begin, int64_t end) {  // of samples
   int64_t n = j->v->c, taps = gr_conv_taps(j->v), windows = gr_conv_windows(j->v);
   int64_t size = gr_conv_in(j->v) * n;
   memset(j->to + begin * size, 0, sizeof(float) * (size_t)((end - begin) * size));
-  for (int64_t r = begin * windows; r < end * windows; r++)
+  for (int64_t r = begin * windows, many; r < end * windows; r += many) {
+    many = on_line(j->v, r, end * windows);
     for (int64_t tap = 0; tap < taps; tap++) {
-      int64_t offset = place(j->v, r, tap);
-      if (offset >= 0) add_products(j->to + offset, j->dy + r * n, j->w + tap * n, n);
+      run g = run_of(j->v, r, many, tap);
+      for (int64_t i = 0; i < g.n; i++)
+        add_products(j->to + g.x + i * g.x_step, j->dy + g.y + i * n, j->w + tap * n, n);
     }
+  }
 }
 
 // ---- The gradient of the kernel -----------------------------------------------------------------
 
-// Tap by tap, along lines of windows, which differ along the last axis alone: a tap reads elements
-// of x that are as far apart from window to window, so that their places are not computed one by
-// one.
+// Tap by tap, along such lines.
 
 enum { LANES = 8 };  // channels that are summed at once, in a register
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
@@ -65,13 +101,6 @@ typedef struct line {
   int64_t x_step, dy_step;  // from window to window
   int64_t n;                // windows
 } line;
-
-// The windows along the last axis of which tap k is inside: [first, last).
-static void inside(const gr_windows *w, int64_t k, int64_t *first, int64_t *last) {
-  *first = 0, *last = w->out[2];
-  while (*first < *last && gr_window_at(w, 2, *first, k) < 0) ++*first;
-  while (*last > *first && gr_window_at(w, 2, *last - 1, k) >= w->in[2]) --*last;
-}
 
 // Four sums, of every fourth window each: one alone would wait for its last product.
 static void add_lanes(float *to, const line *g, int64_t c) {
