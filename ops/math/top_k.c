@@ -97,16 +97,79 @@ static void top_of_row(const float *x, int64_t n, int64_t k, heap h) {
   }
 }
 
-static void top_of_rows(void *arg, int64_t begin, int64_t end) {
-  const gr_launch *l = arg;
+// ---- Many of a row: all of it is sorted, digit by digit of what orders elements -----------------
+
+enum { DIGITS = 4, VALUES = 256, LONG = 256, MANY = 8, PARTS = 16 };
+
+// An element: a number that is the smaller the larger the element, and its index.
+typedef struct item {
+  uint32_t order, index;
+} item;
+
+static bool sorts(int64_t n, int64_t k) { return n >= LONG && k * MANY >= n; }
+
+// The bits of a float, below 0 turned around; of 0 and -0, which are equal, the same.
+static inline uint32_t order_of(float x) {
+  float from_zero = rank_of(x) + 0.0F;
+  uint32_t bits;
+  memcpy(&bits, &from_zero, sizeof bits);
+  return bits >> 31 ? bits : ~(bits | 1U << 31);
+}
+
+static void sort_by_digit(const item *x, item *y, int64_t n, int digit) {
+  int64_t place[VALUES] = {0}, sum = 0;
+  for (int64_t i = 0; i < n; i++) place[x[i].order >> 8 * digit & (VALUES - 1)]++;
+  for (int v = 0; v < VALUES; v++) {
+    int64_t many = place[v];
+    place[v] = sum, sum += many;
+  }
+  for (int64_t i = 0; i < n; i++) y[place[x[i].order >> 8 * digit & (VALUES - 1)]++] = x[i];
+}
+
+// room: of 2 n items. Equal elements stay in order.
+static void sort_row(const float *x, int64_t n, int64_t k, heap h, item *room) {
+  for (int64_t i = 0; i < n; i++) room[i] = (item){order_of(x[i]), (uint32_t)i};
+  for (int d = 0; d < DIGITS; d++) sort_by_digit(room + d % 2 * n, room + (d + 1) % 2 * n, n, d);
+  for (int64_t i = 0; i < k; i++) put(h, i, (entry){x[room[i].index], (int32_t)room[i].index});
+}
+
+// ---- On all threads -----------------------------------------------------------------------------
+
+static void top_of_rows(const gr_launch *l, int64_t begin, int64_t end, item *room) {
   int64_t n = gr_last(l->in_type), k = gr_last(l->out_type);
-  for (int64_t r = begin; r < end; r++)
-    top_of_row((const float *)l->in[0] + r * n, n, k,
-               (heap){(float *)l->out[0] + r * k, (int32_t *)l->out[1] + r * k});
+  for (int64_t r = begin; r < end; r++) {
+    const float *x = (const float *)l->in[0] + r * n;
+    heap h = {(float *)l->out[0] + r * k, (int32_t *)l->out[1] + r * k};
+    if (room)
+      sort_row(x, n, k, h, room);
+    else
+      top_of_row(x, n, k, h);
+  }
+}
+
+static void top_of_piece(void *arg, int64_t begin, int64_t end) {
+  top_of_rows(arg, begin, end, NULL);
+}
+
+// Part i of the rows, which has working memory of its own.
+static void sort_parts(void *arg, int64_t begin, int64_t end) {
+  const gr_launch *l = arg;
+  int64_t rows = gr_rows(l->in_type), each = (rows + PARTS - 1) / PARTS;
+  for (int64_t i = begin; i < end; i++)
+    top_of_rows(l, gr_min_i64(rows, i * each), gr_min_i64(rows, (i + 1) * each),
+                (item *)l->scratch + i * 2 * gr_last(l->in_type));
+}
+
+static size_t room_of(int64_t n, int64_t k) {
+  return sorts(n, k) ? sizeof(item) * (size_t)(PARTS * 2 * n) : 0;
 }
 
 static gr_status top_k_f32(const gr_launch *l) {
-  gr_parallel(l, gr_rows(l->in_type), 1 + 4096 / gr_last(l->in_type), top_of_rows, (void *)l);
+  int64_t n = gr_last(l->in_type);
+  if (sorts(n, gr_last(l->out_type)))
+    gr_parallel(l, PARTS, 1, sort_parts, (void *)l);
+  else
+    gr_parallel(l, gr_rows(l->in_type), 1 + 4096 / n, top_of_piece, (void *)l);
   return GR_OK;
 }
 
@@ -116,7 +179,9 @@ static gr_status top_k_narrow(const gr_launch *l) {
   return gr_run_widened(l, samples_of(l->in_type), top_k_f32);
 }
 
-static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, samples_of(s->in), 0); }
+static size_t scratch(const gr_op_call *s) {
+  return gr_widened_scratch(s, samples_of(s->in), room_of(gr_last(s->in), gr_last(s->out)));
+}
 
 GR_CU(top_k);
 
@@ -160,6 +225,7 @@ static const gr_case cases[] = {
     {{"f32[2,3,37]"}, .attr = &(struct top_k){5}},
     {{"f32[4,6]"}, .attr = &(struct top_k){6}},
     {{"f32[3,200]"}, .attr = &(struct top_k){40}},
+    {{"f32[2,9,260]"}, .attr = &(struct top_k){260}},
     {{"f32[4,6]"}, .attr = &(struct top_k){7}, .fails = "the 7 largest of 6 elements"},
     {{"i32[4,6]"}, .attr = &(struct top_k){2}, .fails = "must be a float"},
     {{0}},

@@ -82,6 +82,27 @@ static void softplus(void) {
           "softplus(%g) is %g, not %g", (double)x[i], (double)y[i], want[i]);
 }
 
+// A row that is sorted has the order of the reference: equal elements, both zeros among them, as
+// they come, and NaN as the least.
+static void sorted(void) {
+  enum { N = 300 };
+  static const double some[] = {3, -1, NAN, 0, -0.0, 2, -INFINITY, -1, INFINITY, 3, -2};
+  for (int64_t k = 10; k <= N; k += 290) {
+    gr_case c = {{"f32[2,300]"}, .attr = &k};
+    use u, v;
+    MUST(use_of_case(&u, gr_op_find("top_k"), &c, 1));
+    for (int i = 0; i < 2 * N; i++) value_put(&u.in[0], i, some[(i * i + i / 7) % 11]);
+    v = u;
+    MUST(use_run(&u, u.call.op->cpu, NULL));
+    MUST(use_run(&v, gr_op_fast(&v.call), NULL));
+    for (int i = 0; i < 2 * (int)k; i++)
+      CHECK(value_get(&u.out[1], i) == value_get(&v.out[1], i), "%d of %d: %g, not %g", i, (int)k,
+            value_get(&v.out[1], i), value_get(&u.out[1], i));
+    value_free(&v.out[0]), value_free(&v.out[1]);
+    use_free(&u);
+  }
+}
+
 // Ops that have a faster kernel in f32 alone: in mixed precision they are given f32 (gr_op.amp), or
 // are made for what is, as weights are. cast: to whole numbers.
 static bool is_given_f32(const gr_op *op) {
@@ -117,5 +138,6 @@ static void fast_in_both(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"tails", tails}, {"softplus", softplus}, {"fast_in_both", fast_in_both});
+  return RUN(argc, argv, {"tails", tails}, {"softplus", softplus}, {"sorted", sorted},
+             {"fast_in_both", fast_in_both});
 }
