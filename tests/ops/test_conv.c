@@ -104,6 +104,28 @@ static void made_once(void) {
   CHECK(lib->find(&s) != first, "one convolution of two shapes");
 }
 
+// As few windows at a time as a thread may be given.
+static void in_pieces(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *arg) {
+  for (int64_t i = 0; i < n && cpu; i += grain) part(arg, i, gr_min_i64(n, i + grain));
+}
+
+// A thread's windows may begin and end within a line: depthwise convolutions go along these.
+static void pieces(void) {
+  static const shape s = {3, 2, 24, 24, 24, {3, 6, 8}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
+  gr_conv_sizes v = sizes_of(&s);
+  gr_cpu cpu = {.threads = 2, .parallel = in_pieces};
+  int64_t windows = v.n * gr_conv_windows(&v) * v.out;
+  value x = drawn(v.n * gr_conv_in(&v) * v.c, 1), w = drawn(v.out * gr_conv_taps(&v), 2);
+  value a = drawn(windows, 3), b = drawn(windows, 4);
+  value scratch = drawn((int64_t)(gr_conv_scratch(&v, false) / sizeof(float)) + 1, 5);
+  gr_launch whole = {.scratch = scratch.data}, parts = {.scratch = scratch.data, .context = &cpu};
+  gr_conv_products_forward(&whole, &v, x.data, w.data, a.data);
+  gr_conv_products_forward(&parts, &v, x.data, w.data, b.data);
+  CHECK(!memcmp(a.data, b.data, gr_type_bytes(&a.type)), "pieces give other numbers");
+  value_free(&x), value_free(&w), value_free(&a), value_free(&b), value_free(&scratch);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"as_products", as_products}, {"made_once", made_once});
+  return RUN(argc, argv, {"as_products", as_products}, {"made_once", made_once},
+             {"pieces", pieces});
 }
