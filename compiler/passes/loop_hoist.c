@@ -14,7 +14,9 @@
 // added to, such as the gradient of a weight, becomes a sum after the loop.
 //
 // Whether a node can run for all steps at once follows from its index notation (gr_op_lead); no op
-// is named except add. The result equals that of the loop up to the rounding of sums over steps.
+// is named except add, and reshape and sum, of sequences. The result equals that of the loop up to
+// the rounding of sums over steps.
+#include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/loop/scan.h"
@@ -63,18 +65,29 @@ static place *place_of(const hoist *h, gr_val v) {
 
 // ---- Deciding -------------------------------------------------------------------
 
+// Whether a node gives the elements of a leaf other axes: it reshapes them, or adds up axes of one
+// element. Of a sequence it is then a reshape of all steps, which takes no memory.
+static bool reshapes_leaf(const hoist *h, const gr_node *n) {
+  if (n->op != &gr_op_reshape && n->op != &gr_op_sum) return false;
+  const gr_value *x = gr_at(h->g, n->in[0]), *y = gr_at(h->g, n->out);
+  return x->role == GR_INPUT && y->type.rank < GR_MAX_RANK &&
+         gr_type_count(&x->type) == gr_type_count(&y->type);
+}
+
 // Places nodes BEFORE the loop: those that can run for all steps at once and are invariant or a
-// matmul, and then what these read.
+// matmul, and then what these read; and other axes of sequences.
 static void choose_before(hoist *h) {
   const gr_graph *g = h->g;
   bool *can_move = GR_NEW(g->tables, bool, g->n_values);  // by value: depends on no carry
   for (uint32_t i = 1; i <= gr_graph_leaves(g); i++) can_move[i] = !gr_scan_is_carry(h->s, i);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
-    bool ok = !h->varies[n->out.id] || lead_of(h, n) == GR_LEAD_LIFT;
+    bool reshapes = reshapes_leaf(h, n);
+    bool ok = !h->varies[n->out.id] || reshapes || lead_of(h, n) == GR_LEAD_LIFT;
     for (int k = 0; k < n->n_in; k++) ok &= can_move[n->in[k].id];
     for (int k = 0; k < n->n_out; k++) can_move[gr_out(n, k).id] = ok;
-    if (ok && (!h->varies[n->out.id] || contracts(h, n))) h->place[i] = BEFORE, h->changed = true;
+    if (ok && (!h->varies[n->out.id] || reshapes || contracts(h, n)))
+      h->place[i] = BEFORE, h->changed = true;
   }
   for (uint32_t i = g->n_nodes; i--;)
     for (int k = 0; h->place[i] == BEFORE && k < g->nodes[i].n_in; k++)
@@ -154,9 +167,22 @@ static void choose_after(hoist *h) {
 
 static void write_node(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map);
 
+static void write_reshape(hoist *h, const gr_node *n) {
+  gr_type all = gr_type_stack(&gr_at(h->g, n->out)->type, h->s->steps);
+  gr_ints shape = {.n = all.rank};
+  memcpy(shape.items, all.dim, sizeof *all.dim * (size_t)all.rank);
+  h->outside[n->out.id] = gr_reshape(h->b, h->outside[n->in[0].id], shape);
+}
+
 static void emit_outside(hoist *h, place where) {
-  for (uint32_t i = 0; i < h->g->n_nodes; i++)
-    if (h->place[i] == where) write_node(h->b, h->g, &h->g->nodes[i], h->outside);
+  for (uint32_t i = 0; i < h->g->n_nodes; i++) {
+    const gr_node *n = &h->g->nodes[i];
+    if (h->place[i] != where) continue;
+    if (where == BEFORE && h->varies[n->out.id] && reshapes_leaf(h, n))
+      write_reshape(h, n);
+    else
+      write_node(h->b, h->g, n, h->outside);
+  }
 }
 
 static void write_leaves(hoist *h) {

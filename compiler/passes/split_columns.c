@@ -14,8 +14,8 @@
 // its blocks so that a block makes all that it reads of elementwise nodes (ops/loop/scan_gpu.c). On
 // CPUs one product of many columns is faster than several.
 //
-// The slices of what is the same in all steps are taken where it is made, also outside of the loops
-// around the loop.
+// The slices of what is the same in all steps, and of sequences, are taken where these are made,
+// also outside of the loops around the loop.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/kernels/fused.h"
@@ -40,9 +40,11 @@ struct split {
   const gr_scan *s;
   const gr_graph *g;
   gr_val *map;
+  bool kernel;  // all nodes are such as the kernel of all blocks takes, products among them
   bool *whole;  // by value: something reads it that is neither a slice nor can be of its columns
   bool *apart;  // by value: its columns are made for themselves
-  bool *multiplied;  // by value: it is put together from parts, and read by products alone
+  bool *multiplied;  // by value: it is put together from parts, and read by products alone, or
+                     // nothing
   piece pieces[PIECES];
   int n_pieces;
 };
@@ -88,11 +90,27 @@ static void find_whole(split *p) {
   }
 }
 
-// What columns can be made of without the others: of a product, and by elementwise nodes of one.
-static void find_apart(split *p) {
+// Whether the loop may become a kernel of all blocks once columns are apart.
+static bool may_be_kernel(const split *p) {
+  bool multiplies = false, takes = true;
   for (uint32_t i = 0; i < p->g->n_nodes; i++) {
     const gr_node *n = &p->g->nodes[i];
-    bool apart = columns_of(p, n) >= 0, columnwise = is_columnwise(p, n);
+    multiplies |= columns_of(p, n) >= 0;
+    takes &= n->op->tile || n->op == &gr_op_matmul || n->op == &gr_op_broadcast || is_slice(p, n) ||
+             n->op == &gr_op_pad;
+  }
+  return multiplies && takes;
+}
+
+// What columns can be made of without the others: of a product, and by elementwise nodes and slices
+// of one; of a sequence, of which a copy is made, where the loop becomes a kernel by that.
+static void find_apart(split *p) {
+  p->kernel = may_be_kernel(p);
+  for (uint32_t i = 1; i <= (uint32_t)p->s->n_seq; i++)
+    p->apart[i] = p->kernel && !p->whole[i] && p->g->values[i].type.rank == 2;
+  for (uint32_t i = 0; i < p->g->n_nodes; i++) {
+    const gr_node *n = &p->g->nodes[i];
+    bool apart = columns_of(p, n) >= 0, columnwise = is_columnwise(p, n) || is_slice(p, n);
     for (int k = 0; k < n->n_in; k++) apart |= columnwise && p->apart[n->in[k].id];
     p->apart[n->out.id] = apart && !p->whole[n->out.id];
   }
@@ -142,6 +160,8 @@ static void find_multiplied(split *p) {
   for (uint32_t i = 0; i < g->n_nodes && room; i++)
     if (multiplies_parts(p, &g->nodes[i], parts))
       p->multiplied[uncast(p, g->nodes[i].in[0]).id] = true;
+  for (uint32_t j = 0; j < g->n_results && room && p->kernel; j++)
+    p->multiplied[g->results[j].id] |= parts_of(p, g->results[j], parts) > 0;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
     bool fits = n->op == &gr_op_cast || multiplies_parts(p, n, parts);
@@ -176,7 +196,8 @@ static gr_val make_columns(split *p, part of) {
   const gr_node *n = gr_maker(p->g, of.v);
   gr_builder *b = &p->loop->b;
   gr_val in[GR_MAX_ARGS];
-  if (!p->apart[of.v.id]) return take(p, b, p->map[of.v.id], type_of(p, of.v)->rank - 1, &of);
+  if (!n || !p->apart[of.v.id]) return take(p, b, p->map[of.v.id], type_of(p, of.v)->rank - 1, &of);
+  if (is_slice(p, n)) return columns(p, (part){n->in[0], of.begin + gr_slice_begin(n, 1), of.size});
   if (columns_of(p, n) >= 0)
     return GR_EMIT(b, n->op, n->attr, p->map[n->in[0].id],
                    take(p, b, p->map[n->in[1].id], columns_of(p, n), &of));

@@ -11,6 +11,10 @@
 // A carry is read where its next value was written in the step before: in the stack of a yield, or
 // in one of two places that alternate. So carries are not copied from step to step.
 //
+// Where rows of the batch depend on no others, each block has some of them, and runs the body of so
+// many rows (gr_scan_part) beside the others. Carries that add up something of all rows, such as
+// gradients of constants, are sums of a block's rows each, which another kernel adds up.
+//
 // A loop of one step is a run of small nodes that the pass join_small has put together.
 //
 // Left to be launched node by node are bodies with kernels whose blocks wait for each other, or
@@ -19,7 +23,9 @@
 #include "ops/loop/scan_block.h"
 #include <string.h>
 
-enum { LEAST_STEPS = 4, MAX_CALLS = 256 };
+// MAX_PARTS: the processors of an A100; newer GPUs have more, and on smaller ones blocks follow
+// each other.
+enum { LEAST_STEPS = 4, MAX_CALLS = 256, MAX_PARTS = 108 };
 // Bytes that a block reads from its shared memory in the time of a launch, and of a wait.
 enum { LAUNCH = 256 << 10, WAIT = 36 << 10 };
 // Shared memory that the text of kernels may declare, beside the values: the most that a kernel
@@ -178,16 +184,18 @@ static gr_block_frame *describe_frame(gr_block_writer *w, const gr_scan *s, int 
 static void add_kernel(gr_block_writer *w) {
   gr_gpu_call *c = w->c;
   gr_gpu_kernel *k =
-      gr_gpu_kernel_add(c, w->text.chars, "loop", GR_BLOCK_THREADS, GR_BLOCK_THREADS);
+      gr_gpu_kernel_add(c, w->text.chars, "loop", w->parts * GR_BLOCK_THREADS, GR_BLOCK_THREADS);
   k->waits = (int64_t)w->waits, k->reads = (int64_t)w->reads, k->shared = w->shared;
+  gr_block_add_sums(w);
 }
 
-gr_status gr_scan_block(gr_gpu_call *c) {
-  const gr_scan *s = c->call->attr;
-  size_t repeated = c->scratch;
+// Describes the body for one of so many parts of the rows, and decides whether it is a kernel.
+static gr_block_writer *describe(gr_gpu_call *c, const gr_scan *s, int64_t parts,
+                                 gr_axis_placement *lay) {
   gr_block_writer *w = GR_NEW(c->arena, gr_block_writer, 1);
-  *w = (gr_block_writer){.c = c, .arena = c->arena};
+  *w = (gr_block_writer){.c = c, .arena = c->arena, .parts = parts, .lay = parts > 1 ? lay : NULL};
   w->text = gr_text_make(c->arena), w->functions = gr_text_make(c->arena);
+  w->sums = GR_NEW(c->arena, size_t, s->n_carry + 1);
   // While a plan is made, the GPU may be one on which nothing fits into shared memory.
   w->most_shared = c->shared > DECLARED ? c->shared - DECLARED : 0;
   if ((s->steps > 1 && s->steps < LEAST_STEPS) || !s->body->n_nodes)
@@ -200,9 +208,29 @@ gr_status gr_scan_block(gr_gpu_call *c) {
   if (!w->why) gr_block_write_kernel(w);
   if (!w->why && w->declared + PRELUDE > DECLARED)
     refuse(w, "its kernels declare too much shared memory", &gr_op_scan);
+  return w;
+}
+
+// The kernel of a block for each part of the rows; NULL: it is none.
+static gr_block_writer *describe_parts(gr_gpu_call *c, const gr_scan *s) {
+  gr_axis_placement *lay = GR_NEW(c->arena, gr_axis_placement, s->body->n_values);
+  int64_t parts = s->steps > 1 ? gr_scan_parts(s, MAX_PARTS, lay) : 1;
+  gr_scan *part = GR_NEW(c->arena, gr_scan, 1);
+  *part = *s;
+  part->body = parts > 1 ? gr_scan_part(c->arena, s, parts, lay) : NULL;
+  gr_block_writer *w = part->body ? describe(c, part, parts, lay) : NULL;
+  return w && !w->why ? w : NULL;
+}
+
+gr_status gr_scan_block(gr_gpu_call *c) {
+  const gr_scan *s = c->call->attr;
+  size_t repeated = c->scratch;
+  gr_block_writer *w = describe_parts(c, s);
+  if (!w) w = describe(c, s, 1, NULL);
   if (w->why)
     return gr_fail(GR_ERR_UNSUPPORTED, c->call->loc, "a loop is launched node by node: %s", w->why);
-  c->scratch = !c->processors && repeated > w->scratch ? repeated : w->scratch;
+  size_t scratch = w->scratch * (size_t)w->parts;
+  c->scratch = !c->processors && repeated > scratch ? repeated : scratch;
   add_kernel(w);
   return GR_OK;
 }

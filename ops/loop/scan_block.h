@@ -1,4 +1,5 @@
-// scan_block.h - what the files share that write the kernel of a loop in one block: scan_block.c
+// scan_block.h - what the files share that write the kernel of a loop in one block, or one for each
+// part of the rows: scan_block.c
 // describes the body and decides, scan_block_text.c writes the text.
 #pragma once
 #include "base/text.h"
@@ -38,6 +39,10 @@ typedef struct gr_block_writer {
   gr_gpu_call *c;
   gr_arena *arena;
   gr_block_frame *frame;
+  // Blocks, each of which has a part of the rows, and of which axis of a value of the body; NULL:
+  // one block has all.
+  int64_t parts;
+  gr_axis_placement *lay;
   gr_text functions, text;
   gr_block_function function[GR_BLOCK_FUNCTIONS];
   int n_functions, level;  // level: the number of levels that are written
@@ -45,6 +50,8 @@ typedef struct gr_block_writer {
   // working memory; of the zeros with which carries begin.
   size_t shared, most_shared, declared, scratch, zeros;
   const char *zeros_at;
+  size_t *sums;  // by carry that adds up something of all rows: 1 + where a block's sum is, in
+                 // bytes of its working memory, or 0
   // Of all steps: launches that there would be, waits of the block's threads, and bytes that they
   // read.
   double launches, waits, reads;
@@ -52,11 +59,13 @@ typedef struct gr_block_writer {
   const char *why;  // it is no kernel
 } gr_block_writer;
 
-// Describes a loop as a kernel of one block, with the loop's working memory in `scratch` so far:
-// GR_ERR_UNSUPPORTED with the reason if it is none.
+// Describes a loop as a kernel of blocks that do not wait for each other, with the loop's working
+// memory in `scratch` so far: GR_ERR_UNSUPPORTED with the reason if it is none.
 GR_MUST_USE gr_status gr_scan_block(gr_gpu_call *);
 // The bytes that the threads of one block would read to run a node of a graph; less than 0: they
 // cannot. launches: how many it has by itself that are no copies.
 double gr_scan_block_reads(gr_arena *, const gr_graph *, const gr_node *, int *launches);
 // Writes the kernel, "loop", from the described frames.
 void gr_block_write_kernel(gr_block_writer *);
+// Adds the kernel that adds up what each block has left of a carry's sum, if there is one.
+void gr_block_add_sums(gr_block_writer *);

@@ -14,6 +14,11 @@ GR_CU(scan_block);
 
 // ---- Memory -------------------------------------------------------------------------------------
 
+static const char *reserve_memory(gr_block_writer *w, size_t bytes) {
+  w->scratch += bytes;
+  return FORMAT("(at[MEMORY] + %zu)", w->scratch - bytes);
+}
+
 // Where a value is: in shared memory, while there is room, else in working memory.
 static const char *reserve(gr_block_writer *w, size_t bytes) {
   size_t in_shared = (bytes + 15) / 16 * 16, in_memory = (bytes + 255) / 256 * 256;
@@ -21,8 +26,7 @@ static const char *reserve(gr_block_writer *w, size_t bytes) {
     w->shared += in_shared;
     return FORMAT("(at[SHARED] + %zu)", w->shared - in_shared);
   }
-  w->scratch += in_memory;
-  return FORMAT("(at[MEMORY] + %zu)", w->scratch - in_memory);
+  return reserve_memory(w, in_memory);
 }
 
 // ---- Addresses ----------------------------------------------------------------------------------
@@ -31,11 +35,17 @@ static long long bytes_of(const gr_block_frame *f, gr_val v) {
   return (long long)gr_type_bytes(&gr_at(f->g, v)->type);
 }
 
-// A slice of a stack in a step.
+// Whether blocks have parts of a value of the loop's own body.
+static bool is_divided(const gr_block_writer *w, const gr_block_frame *f, gr_val v) {
+  return !f->depth && w->lay && w->lay[v.id] >= 0;
+}
+
+// A slice of a stack in a step, which has the rows of all blocks.
 static const char *slice_at(gr_block_writer *w, const gr_block_frame *f, const char *stack,
                             gr_val v, const char *step) {
   const char *t = f->s->reverse ? FORMAT("%lld - %s", (long long)f->s->steps - 1, step) : step;
-  return FORMAT("(%s + (%s) * %lldLL)", stack, t, bytes_of(f, v));
+  return FORMAT("(%s + (%s) * %lldLL)", stack, t,
+                bytes_of(f, v) * (is_divided(w, f, v) ? w->parts : 1));
 }
 
 static int yield_of(const gr_block_frame *f, gr_val v) {
@@ -259,6 +269,14 @@ static void put_yields(gr_block_writer *w, const gr_block_frame *f) {
   }
 }
 
+// The last value of a carry: what is the same for all rows is one block's to write.
+static void put_last(gr_block_writer *w, const gr_block_frame *f, int c) {
+  gr_val leaf = gr_scan_carry(f->s, c);
+  bool one = !f->depth && w->lay && w->lay[leaf.id] == GR_REPLICATE;
+  if (one) PUT("if (blockIdx.x == 0) ");
+  put_copy(w, f->out_at[c], f->address[leaf.id], (size_t)bytes_of(f, leaf));
+}
+
 static void put_frame(gr_block_writer *w, gr_block_frame *f) {
   int d = f->depth;
   find_addresses(w, f);
@@ -276,9 +294,37 @@ static void put_frame(gr_block_writer *w, gr_block_frame *f) {
   for (int c = 0; c < f->s->n_carry; c++) {
     gr_val leaf = gr_scan_carry(f->s, c), next = gr_at(f->g, leaf)->next;
     if (yield_of(f, next) < 0 && written_at_once(f, next) == c) continue;
-    if (f->out_at[c]) put_copy(w, f->out_at[c], f->address[leaf.id], (size_t)bytes_of(f, leaf));
+    if (f->out_at[c]) put_last(w, f, c);
   }
   PUT("}\n");
+}
+
+// The block's part of an operand or a result that is the value `v` of the body, or a stack of it.
+static void put_part(gr_block_writer *w, gr_val v) {
+  if (is_divided(w, w->frame, v)) PUT(" + blockIdx.x * %lldLL", bytes_of(w->frame, v));
+}
+
+static gr_val leaf_of(const gr_scan *s, int operand) {
+  uint32_t leaf = 1;
+  while (gr_scan_operand(s, leaf) != operand) leaf++;
+  return (gr_val){leaf};
+}
+
+// The value of the body that a result is.
+static gr_val result_of(const gr_scan *s, int k) {
+  return k < s->n_carry ? gr_scan_carry(s, k) : s->body->results[k - s->n_carry];
+}
+
+// A block's sum of its rows has a place in its working memory.
+static void find_sums(gr_block_writer *w) {
+  const gr_scan *s = w->frame->s;
+  for (int c = 0; w->lay && c < s->n_carry; c++) {
+    gr_val leaf = gr_scan_carry(s, c);
+    size_t bytes = ((size_t)bytes_of(w->frame, leaf) + 255) / 256 * 256;
+    if (w->lay[leaf.id] != GR_PARTIAL) continue;
+    w->frame->out_at[c] = reserve_memory(w, bytes);
+    w->sums[c] = 1 + w->scratch - bytes;
+  }
 }
 
 static void put_operands(gr_block_writer *w) {
@@ -290,13 +336,16 @@ static void put_operands(gr_block_writer *w) {
   PUT("__shared__ const char *at[MEMORY + 1];\nif (threadIdx.x == 0) {\nat[SHARED] = shared;\n");
   for (int k = 0; k < call->n_in; k++) {
     f->in_at[k] = FORMAT("at[%d]", k);
-    PUT("at[%d] = (const char *)in%d;\n", k, k);
+    PUT("at[%d] = (const char *)in%d", k, k);
+    put_part(w, leaf_of(f->s, k)), PUT(";\n");
   }
   for (int k = 0; k < call->n_out; k++) {
     f->out_at[k] = FORMAT("at[%d]", call->n_in + k);
-    PUT("at[%d] = (const char *)out%d;\n", call->n_in + k, k);
+    PUT("at[%d] = (const char *)out%d", call->n_in + k, k);
+    put_part(w, result_of(f->s, k)), PUT(";\n");
   }
-  PUT("at[MEMORY] = (const char *)scratch;\n}\n");
+  PUT("at[MEMORY] = (const char *)scratch%s;\n}\n", w->lay ? " + blockIdx.x * MEMORY_BYTES" : "");
+  find_sums(w);
 }
 
 void gr_block_write_kernel(gr_block_writer *w) {
@@ -315,6 +364,7 @@ void gr_block_write_kernel(gr_block_writer *w) {
   gr_text_put(&w->text, gr_gpu_member_text);
   gr_text_put(&w->text, gr_cu_scan_block);
   gr_text_put(&w->text, w->functions.chars);
+  if (w->lay) PUT("#define MEMORY_BYTES %zuLL\n", w->scratch);
   PUT("extern \"C\" __global__ void __launch_bounds__(%d, 1) loop(", GR_BLOCK_THREADS);
   for (int k = 0; k < call->n_in; k++) PUT("%sconst void *in%d", k ? ", " : "", k);
   for (int k = 0; k < call->n_out; k++) PUT("%svoid *out%d", k || call->n_in ? ", " : "", k);
@@ -322,4 +372,29 @@ void gr_block_write_kernel(gr_block_writer *w) {
   PUT(") {\n%s", w->scratch ? "" : "const char *const scratch = 0;\n");
   gr_text_put(&w->text, body);
   PUT("}\n");
+}
+
+// The sums of all blocks, each of which has left those of its rows.
+void gr_block_add_sums(gr_block_writer *w) {
+  const gr_op_call *call = w->c->call;
+  bool any = false;
+  int64_t most = 1;
+  w->text = gr_text_make(w->arena);
+  PUT("extern \"C\" __global__ void sums(");
+  for (int k = 0; k < call->n_in; k++) PUT("const void *, ");
+  for (int k = 0; k < call->n_out; k++) PUT("OUT%d *out%d, ", k, k);
+  PUT("const char *scratch) {\n");
+  for (int c = 0; c < w->frame->s->n_carry; c++) {
+    const gr_type *t = &call->out[c];
+    if (!w->sums[c]) continue;
+    any = true, most = gr_type_count(t) > most ? gr_type_count(t) : most;
+    PUT("  for (long long i = GR_FIRST; i < %lld; i += GR_ALL) {\n"
+        "    gr_wide<OUT%d> sum = 0;\n"
+        "    for (int part = 0; part < %lld; part++)\n"
+        "      sum += gr_get((const OUT%d *)(scratch + part * %zuLL + %zu), i);\n"
+        "    gr_put(out%d, i, sum);\n  }\n",
+        (long long)gr_type_count(t), c, (long long)w->parts, c, w->scratch, w->sums[c] - 1, c);
+  }
+  PUT("}\n");
+  if (any) gr_gpu_kernel_add(w->c, w->text.chars, "sums", gr_gpu_items(most), GR_GPU_BLOCK);
 }

@@ -21,8 +21,8 @@
 //
 // What other blocks have written is read past the L1 cache, which is not coherent. A carry has two
 // places that alternate, so that a step may read the last value while it makes the next. Bodies of
-// f32, f64, bf16 and f16 values, products of matrices and elementwise nodes are taken; other loops
-// run node by node.
+// f32, f64, bf16 and f16 values, products of matrices and elementwise nodes are taken, also such as
+// repeat a number of each row; other loops run node by node.
 #include "ops/loop/scan_gpu.h"
 #include "ops/loop/scan_block.h"
 
@@ -53,8 +53,21 @@ static const gr_gpu_gemm *find_product(const gr_scan_writer *w, const gr_node *n
   return dense ? g : NULL;
 }
 
+// Whether all parts of a fused node are of one element, or repeat one of its row.
+static bool takes_parts(const gr_scan_writer *w, const gr_node *n) {
+  const gr_graph *body = ((const gr_fused *)n->attr)->body;
+  for (uint32_t i = 0; i < body->n_nodes; i++) {
+    const gr_node *part = &body->nodes[i];
+    bool repeats = part->op == &gr_op_broadcast && gr_at(body, part->in[0])->role == GR_INPUT &&
+                   reads_row(w, n, (int)part->in[0].id - 1);
+    if (gr_fused_sees_rows(part) && !repeats) return false;
+  }
+  return true;
+}
+
 static bool takes_elementwise(const gr_scan_writer *w, const gr_node *n) {
-  if (n->op == &gr_op_fused) return !gr_fused_has_rows(((const gr_fused *)n->attr)->body);
+  if (n->op == &gr_op_fused) return takes_parts(w, n);
+  if (n->op == &gr_op_broadcast) return reads_row(w, n, 0);
   if (!n->op->tile || n->n_out != 1 || !(n->op->tile_formula || n->op->formula)) return false;
   const gr_type *out = type_of(w, n->out);
   for (int k = 0; k < n->n_in; k++)

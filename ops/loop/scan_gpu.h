@@ -69,6 +69,16 @@ static inline gr_scan_when *when_of(const gr_scan_writer *w, const gr_node *n) {
   return &w->when[n - w->g->nodes];
 }
 
+// Whether a node repeats an operand along the last axis: a leaf with a number for each row, such as
+// what says which rows a step is beyond the length of.
+static inline bool reads_row(const gr_scan_writer *w, const gr_node *n, int k) {
+  const gr_type *t = type_of(w, n->in[k]), *out = type_of(w, n->out);
+  if (gr_at(w->g, n->in[k])->role != GR_INPUT || t->rank != 1 || out->rank != 2) return false;
+  return n->op == &gr_op_broadcast
+             ? gr_broadcast_axis(n) == 1
+             : n->op == &gr_op_fused && gr_fused_kind_of(t, out) == GR_FUSED_LEAD;
+}
+
 // Whether an elementwise node reads an operand at the element that it makes, of equal sizes.
 static inline bool reads_in_place(const gr_scan_writer *w, const gr_node *n, int k) {
   return !product_of(w, n) && gr_fused_is_like(type_of(w, n->in[k]), type_of(w, n->out));

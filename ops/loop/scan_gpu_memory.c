@@ -7,10 +7,19 @@ enum { NARROW = 4, FEW = 64 };
 
 static size_t aligned(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
+// Whether something reads a leaf by rows: it is a matrix of one column.
+static bool is_column(const gr_scan_writer *w, uint32_t v) {
+  bool column = false;
+  for (uint32_t i = 0; i < w->g->n_nodes; i++)
+    for (int k = 0; k < w->g->nodes[i].n_in; k++)
+      column |= w->g->nodes[i].in[k].id == v && reads_row(w, &w->g->nodes[i], k);
+  return column;
+}
+
 static void find_sizes(gr_scan_writer *w) {
   for (uint32_t v = 1; v < w->g->n_values; v++) {
     const gr_type *t = &w->g->values[v].type;
-    w->value[v].columns = t->rank ? (int)t->dim[t->rank - 1] : 1;
+    w->value[v].columns = t->rank && !is_column(w, v) ? (int)t->dim[t->rank - 1] : 1;
     w->value[v].rows = (int)gr_type_count(t) / w->value[v].columns;
   }
 }
@@ -22,7 +31,8 @@ static bool is_rowwise(const gr_scan_writer *w) {
   for (uint32_t v = 1; v < w->g->n_values; v++) {
     const gr_value *x = &w->g->values[v];
     if (is_constant(w, (gr_val){v})) continue;
-    if (x->type.rank != 2 || (rows && w->value[v].rows != rows)) return false;
+    bool matrix = x->type.rank == 2 || (x->type.rank == 1 && is_column(w, v));
+    if (!matrix || (rows && w->value[v].rows != rows)) return false;
     rows = w->value[v].rows;
   }
   for (uint32_t i = 0; i < w->g->n_nodes; i++) {

@@ -52,7 +52,7 @@ void gr_scan_put_functions(gr_scan_writer *w) {
     const char *name = gr_arena_printf(w->arena, "node%u", n->out.id);
     if (n->op == &gr_op_fused)
       gr_fused_put_functions(&w->text, ((const gr_fused *)n->attr)->body, name);
-    else if (!product_of(w, n))
+    else if (!product_of(w, n) && n->op != &gr_op_broadcast)
       gr_gpu_function(&w->text, name, w->g, n);
   }
 }
@@ -69,7 +69,10 @@ static void put_operand(gr_scan_writer *w, const gr_node *n, int k) {
   if (is_here(w, n, v))
     PUT("r%u", v.id);
   else
-    gr_text_put(&w->text, gr_scan_element(w, v, reads_in_place(w, n, k) ? "at" : "column"));
+    gr_text_put(&w->text, gr_scan_element(w, v,
+                                          reads_in_place(w, n, k) ? "at"
+                                          : reads_row(w, n, k)    ? "row"
+                                                                  : "column"));
 }
 
 static void put_operands(gr_scan_writer *w, const gr_node *n) {
@@ -92,6 +95,10 @@ static void put_fused(gr_scan_writer *w, const gr_node *n) {
   }
   for (uint32_t i = 0; i < body->n_nodes; i++) {
     const gr_node *part = &body->nodes[i];
+    if (part->op == &gr_op_broadcast) {
+      PUT("        const W p%u_%u = p%u_%u;\n", n->out.id, part->out.id, n->out.id, part->in[0].id);
+      continue;
+    }
     PUT("        const W p%u_%u = loop_round<%s>(node%u_%u(", n->out.id, part->out.id,
         type_text(body, part->out), n->out.id, part->out.id);
     for (int k = 0; k < part->n_in; k++) PUT("%sp%u_%u", k ? ", " : "", n->out.id, part->in[k].id);
@@ -106,10 +113,11 @@ void gr_scan_put_elementwise(gr_scan_writer *w, const gr_node *n) {
     put_fused(w, n);
     return;
   }
-  PUT("        const W r%u = loop_round<%s>(node%u(", n->out.id, type_text(w->g, n->out),
-      n->out.id);
+  bool repeats = n->op == &gr_op_broadcast;
+  PUT("        const W r%u = loop_round<%s>(", n->out.id, type_text(w->g, n->out));
+  if (!repeats) PUT("node%u(", n->out.id);
   put_operands(w, n);
-  PUT("));\n");
+  PUT(repeats ? ");\n" : "));\n");
 }
 
 // ---- Products ----------------------------------------------------------------------------------

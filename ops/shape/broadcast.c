@@ -17,6 +17,8 @@ gr_val gr_broadcast(gr_builder *b, gr_val x, int axis, int64_t size) {
   return GR_EMIT(b, &gr_op_broadcast, (&(struct broadcast){axis, size}), x);
 }
 
+int gr_broadcast_axis(const gr_node *n) { return (int)((const struct broadcast *)n->attr)->axis; }
+
 static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "ac->a_c"
   const struct broadcast *a = s->attr;
   char *p = buf;

@@ -103,13 +103,13 @@ step_build() {
     cmake -S "$source" -B "$build" -DGR_MPI=OFF -DGR_ONEDNN=OFF -DGR_SNDFILE=OFF -DGR_SOXR=OFF || exit 1
   fi
   cmake --build "$build" -j "$(nproc)" --target graphrun make_tones bench_gpu test_gpu_ops test_cublaslt test_gpu_gemm \
-    test_gpu_loops test_gpu_small test_gpu_queues test_gpu_timings test_nccl
+    test_gpu_loops test_gpu_small test_gpu_rows test_gpu_queues test_gpu_timings test_nccl
 }
 step_ops() { "$build/tests/test_gpu_ops"; }
 step_gemm() { "$build/tests/test_cublaslt" table && "$build/tests/test_gpu_gemm"; }
 step_convolution() { script convolution "$build/tests/test_gpu_ops"; }
 step_attention() { script attention "$build/tests/test_gpu_ops"; }
-step_loops() { "$build/tests/test_gpu_loops" && "$build/tests/test_gpu_small"; }
+step_loops() { "$build/tests/test_gpu_loops" && "$build/tests/test_gpu_small" && "$build/tests/test_gpu_rows"; }
 step_queues() { "$build/tests/test_gpu_queues"; }
 step_nccl() {
   [ -x "$build/tests/test_nccl" ] || leave_out "it was built without NCCL's header"
