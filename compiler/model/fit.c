@@ -1,8 +1,9 @@
 // fit.c - makes NumPy broadcasting explicit: ops of the IR do not broadcast.
 //
 // Numbers become attributes if there is an op for it (x + 1 is add_scalar). Adding a vector to rows
-// is a bias_add. The body of a scan must not contain the batch size (the batch is sharded later),
-// so there the rows come from another operand instead of from `broadcast`.
+// is a bias_add, multiplying them by one scale_columns. The body of a scan must not contain the
+// batch size (the batch is sharded later), so there the rows come from another operand instead of
+// from `broadcast`.
 #include <string.h>
 #include "compiler/model/parts.h"
 
@@ -87,7 +88,8 @@ static gr_status misfit(gr_build_context *a, const gr_op *op, const gr_operand *
                  "axes are compared from the last; each pair must be equal, or one of them 1");
 }
 
-// Replaces a pointwise op of two operands if one is a number, or a vector is added.
+// Replaces a pointwise op of two operands if one is a number, or a vector is added to rows or
+// multiplies them.
 static gr_val shortcut(gr_build_context *a, const gr_op *op, const gr_operand *in,
                        const gr_type *to) {
   gr_builder *b = gr_model_builder(a);
@@ -95,8 +97,10 @@ static gr_val shortcut(gr_build_context *a, const gr_op *op, const gr_operand *i
     const gr_operand *x = &in[i], *y = &in[1 - i];
     if (y->number) return with_number(b, op->name, x->v, y->by, false);
     const gr_type *full = gr_model_type(a, x->v), *row = gr_model_type(a, y->v);
-    if (!strcmp(op->name, "add") && same_shape(full, to) && is_row(row, to))
-      return gr_bias_add(b, x->v, y->v);
+    if (!same_shape(full, to) || !is_row(row, to)) continue;
+    if (!strcmp(op->name, "add")) return gr_bias_add(b, x->v, y->v);
+    if (!strcmp(op->name, "mul") && gr_dtypes[full->dtype].is_float && full->dtype == row->dtype)
+      return gr_scale_columns(b, x->v, y->v);
   }
   return GR_NONE;
 }

@@ -68,7 +68,9 @@ static void tile(const float *const *x, float *y, int64_t n, const void *attr) {
 }
 
 static gr_status gpu(gr_gpu_call *g) {
-  gr_gpu_int(gr_gpu_elements(g, gr_cu_bias_add, "bias_add"), gr_type_count(&g->call->in[1]));
+  gr_gpu_kernel *k = gr_gpu_elements(g, gr_cu_bias_add, "bias_add");
+  gr_gpu_define(g, k, "COMBINE(x, v)", "x + v");
+  gr_gpu_int(k, gr_type_count(&g->call->in[1]));
   return GR_OK;
 }
 

@@ -1,4 +1,5 @@
-// bias_add.cu - y[r, j] = x[r, j] + v[j], for rows of `row` elements. y may be x.
+// bias_add.cu - y[r, j] = COMBINE(x[r, j], v[j]), for rows of `row` elements: the sum, or the product
+// (scale_columns). y may be x.
 
 template <int N>
 __device__ void bias_add_of(const IN0 *x, const IN1 *v, OUT0 *y, long long n, long long row) {
@@ -8,7 +9,8 @@ __device__ void bias_add_of(const IN0 *x, const IN1 *v, OUT0 *y, long long n, lo
     const gr_pack<IN1, N> b = gr_load<N>(v, gr_mod(i, row));
     gr_pack<OUT0, N> out;
 #pragma unroll
-    for (int e = 0; e < N; e++) gr_put(out.at, e, (W)gr_get(a.at, e) + (W)gr_get(b.at, e));
+    for (int e = 0; e < N; e++)
+      gr_put(out.at, e, COMBINE((W)gr_get(a.at, e), (W)gr_get(b.at, e)));
     gr_store(y, i, out);
   }
 }

@@ -581,5 +581,6 @@ for steps in (0, 3):
               alpha=0.9, eps=1e-2, weight_decay=0.01)
     optimizer("rmsprop", torch.optim.RMSprop, ["square_avg", "momentum_buffer"], "eps=1e-3 momentum=0.9", steps, lr=0.01,
               eps=1e-3, momentum=0.9)
+case("scale_columns", "", [normal(4, 3, 6), normal(6)], torch.mul)
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

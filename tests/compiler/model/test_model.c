@@ -152,7 +152,7 @@ static void results_of_blocks(void) {
       "  - r, t0: {two: [x, w]}\n"
       "predict: {q: q, t: t0}\n",
       NULL, GR_EVAL);
-  CHECK(count(g, "tanh") == 1 && count(g, "mul") == 1, "w? was given once");
+  CHECK(count(g, "tanh") == 1 && count(g, "scale_columns") == 1, "w? was given once");
   CHECK(!strcmp(result(g, "predict.q"), "f32[4,20,3]"), "%s", result(g, "predict.q"));
   CHECK(parameters(g, GR_KIND_WEIGHT) == 0 && parameters(g, GR_KIND_BUFFER) == 3, "train: false");
 }
