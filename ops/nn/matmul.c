@@ -31,11 +31,27 @@ static gr_status infer(gr_op_call *s) {
   return gr_require_float(s, 1, "the second operand");
 }
 
+static bool is_product(const gr_graph *g, gr_val z) {
+  const gr_node *n = gr_maker(g, z);
+  return n && n->op == &gr_op_matmul && gr_is_narrow(gr_at(g, z)->type.dtype);
+}
+
+// Whether a value adds up narrow products over rows, as the gradient of a weight that is used
+// several times does. Sums of others are as large as activations, of which bytes count.
+static bool adds_products(const gr_graph *g, gr_val z) {
+  const gr_node *n = gr_maker(g, z);
+  if (n && n->op == &gr_op_add) return adds_products(g, n->in[0]) && adds_products(g, n->in[1]);
+  return is_product(g, z) && ((const struct matmul *)n->attr)->sum;
+}
+
 gr_val gr_cast_product(gr_builder *b, gr_val z, gr_dtype to) {
   if (b->err) return GR_NONE;
+  if (to != GR_F32 || !(is_product(b->g, z) || adds_products(b->g, z))) return gr_cast(b, z, to);
   const gr_node *n = gr_maker(b->g, z);
-  if (!n || n->op != &gr_op_matmul || to != GR_F32 || !gr_is_narrow(gr_at(b->g, z)->type.dtype))
-    return gr_cast(b, z, to);
+  if (n->op == &gr_op_add) {
+    gr_val y = n->in[1], x = gr_cast_product(b, n->in[0], to);
+    return gr_add(b, x, gr_cast_product(b, y, to));
+  }
   struct matmul wide = *(const struct matmul *)n->attr;
   wide.wide = true;
   return GR_EMIT(b, &gr_op_matmul, &wide, n->in[0], n->in[1]);
