@@ -149,6 +149,22 @@ void *gr_arena_take(gr_arena *a, size_t bytes) {
   return p;
 }
 
+// A block that is too large to be kept has one object.
+void *gr_arena_resize(gr_arena *a, void *object, size_t used, size_t bytes) {
+  assert(a && used <= bytes);
+  struct block **place = &a->head;
+  while (*place && (char *)*place + HEADER != object) place = &(*place)->next;
+  size_t size = (bytes + ALIGN - 1) / ALIGN * ALIGN, before = *place ? (*place)->size : 0;
+  if (!*place || list_of(before) < SIZES || list_of(size) < SIZES) {
+    void *more = gr_arena_take(a, bytes);
+    return used ? memcpy(more, object, used) : more;
+  }
+  struct block *b = *place = must(realloc(*place, HEADER + size), HEADER + size);
+  b->used = b->size = b->dirty = size;
+  a->bytes += size - before;
+  return (char *)b + HEADER;
+}
+
 // Makes the pages of zeroed memory. One that is read before it is written costs two faults, and at
 // the second one all processors that run threads of this process are interrupted.
 static void touch(volatile char *p, size_t bytes) {

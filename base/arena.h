@@ -22,6 +22,10 @@ gr_arena *gr_arena_within(gr_arena *outer);
 size_t gr_arena_bytes(const gr_arena *);  // allocated from the system, without arenas within it
 void *gr_arena_alloc(gr_arena *, size_t bytes);  // zeroed, 16-byte aligned
 void *gr_arena_take(gr_arena *, size_t bytes);   // not zeroed: for what is written as a whole
+// Gives an object, or NULL, of which `used` bytes are written, other room: what is not written may
+// be anything. One of 32 MB and more, which has memory of its own, leaves nothing behind; pointers
+// to the object as it was are not to be used.
+void *gr_arena_resize(gr_arena *, void *, size_t used, size_t bytes);
 // Copies of text, NUL-terminated; strndup copies exactly `len` bytes.
 char *gr_arena_printf(gr_arena *, const char *fmt, ...) GR_PRINTF(2, 3);
 char *gr_arena_strdup(gr_arena *, const char *);  // the whole text

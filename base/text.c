@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/stop.h"
@@ -147,6 +149,22 @@ bool gr_utf8_valid(const char *s) {
   for (int n; *s; s += n)
     if (!(n = gr_utf8_len(s))) return false;
   return true;
+}
+
+// Nearly all text is ASCII: it is passed over by eight bytes.
+static const char *after_ascii(const char *cursor, const char *end) {
+  for (uint64_t eight; end - cursor >= (int64_t)sizeof eight; cursor += sizeof eight) {
+    memcpy(&eight, cursor, sizeof eight);
+    if (eight & UINT64_C(0x8080808080808080)) break;
+  }
+  while (cursor < end && (unsigned char)*cursor < 0x80) cursor++;
+  return cursor;
+}
+
+const char *gr_utf8_after(const char *text, const char *end) {
+  for (int n; (text = after_ascii(text, end)) < end; text += n)
+    if (!(n = gr_utf8_len(text))) break;
+  return text;
 }
 
 uint32_t gr_utf8_code(const char *s, int len) {
@@ -301,32 +319,55 @@ void gr_text_put_float(gr_text *t, double x) {
   gr_text_put(t, k->text);
 }
 
-enum { LONG = 1 << 20 };  // bytes: shorter files are read whatever comes
-
 bool gr_ends_in(const char *s, const char *end) {
   size_t n = strlen(s), m = strlen(end);
   return n >= m && !strcmp(s + n - m, end);
 }
 
+// A file that is being read. Its memory is taken once, for the bytes that its status says: texts
+// that grow piece by piece take twice as much, and what they have outgrown stays in the arena.
+typedef struct reading {
+  gr_arena *arena;
+  int fd;
+  char *text;
+  size_t n, room;  // bytes that are read, and of text
+} reading;
+
+static void make_room(reading *r, size_t room) {
+  char *text = gr_arena_take(r->arena, room);
+  if (r->n) memcpy(text, r->text, r->n);
+  r->text = text, r->room = room;
+}
+
+// Reads to the end, or to more than `most` bytes.
+static gr_status read_all(reading *r, const char *path, size_t most) {
+  enum { LONG = 1 << 20 };  // bytes: shorter files are read whatever comes
+  for (ssize_t got = 1; got && r->n <= most;) {
+    if (r->n + 1 == r->room) make_room(r, 2 * r->room);
+    size_t left = r->room - 1 - r->n;
+    got = read(r->fd, r->text + r->n, left < LONG ? left : LONG);
+    if (got < 0 && errno != EINTR) return gr_fail_errno(GR_ERR_IO, errno, "cannot read '%s'", path);
+    if (got > 0) r->n += (size_t)got;
+    if (r->n > LONG) GR_TRY(gr_stop_check());
+  }
+  r->text[r->n] = 0;
+  return GR_OK;
+}
+
 gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, size_t *out_len) {
-  FILE *f;
-  GR_TRY(gr_file_stream(path, GR_ERR_IO, &f));
-  gr_text t = gr_text_make(a);
-  char buf[1 << 14];
-  size_t n;
-  gr_status stopped = GR_OK;
-  do {
-    gr_text_putn(&t, buf, n = fread(buf, 1, sizeof buf, f));
-    if (t.len > LONG) stopped = gr_stop_check();
-  } while (n == sizeof buf && t.len <= most && !stopped);
-  int bad = ferror(f) ? errno : 0;
-  fclose(f);
-  if (stopped) return stopped;
-  if (bad) return gr_fail_errno(GR_ERR_IO, bad, "cannot read '%s'", path);
-  if (t.len > most)
+  enum { LEAST = 4096, ENDS = 2 };  // room where a size is not known; for the end, and for a NUL
+  struct stat st;
+  reading r = {.arena = a};
+  GR_TRY(gr_file_open(path, GR_ERR_IO, &r.fd));
+  size_t size = fstat(r.fd, &st) || st.st_size < 0 ? 0 : (size_t)st.st_size;
+  gr_status s = GR_OK;
+  if (size <= most) make_room(&r, size ? size + ENDS : LEAST), s = read_all(&r, path, most);
+  close(r.fd);
+  if (s) return s;
+  if (size > most || r.n > most)
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is larger than %zu bytes", path, most);
-  *out = t.chars;
-  if (out_len) *out_len = t.len;
+  *out = r.text;
+  if (out_len) *out_len = r.n;
   return GR_OK;
 }
 

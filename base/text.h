@@ -39,11 +39,14 @@ const char *gr_text_names(gr_arena *, const char *const *names, int n);
 
 // UTF-8 (RFC 3629). gr_utf8_len returns the length in bytes of the valid sequence at s, 0 if there
 // is none; gr_utf8_code decodes a valid sequence of that length; gr_utf8_valid checks a whole
-// string; gr_text_put_code encodes a code point and appends it.
+// string; gr_utf8_after what is before `end` of a longer one, and returns what follows the valid
+// sequences that begin there: `end`, or a byte or more behind it, where all is valid.
+// gr_text_put_code encodes a code point and appends it.
 int gr_utf8_len(const char *s);
-uint32_t gr_utf8_code(const char *s, int len);    // of a valid sequence only
-bool gr_utf8_valid(const char *s);                // all of it
-void gr_text_put_code(gr_text *, uint32_t code);  // at most U+10FFFF
+uint32_t gr_utf8_code(const char *s, int len);                 // of a valid sequence only
+bool gr_utf8_valid(const char *s);                             // all of it
+const char *gr_utf8_after(const char *text, const char *end);  // NUL-terminated
+void gr_text_put_code(gr_text *, uint32_t code);               // at most U+10FFFF
 
 // Escapes text of user files for a terminal or a log. Control characters could move the cursor,
 // forge lines or hide text, and so could the characters that change the writing direction: they,

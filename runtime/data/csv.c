@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include "base/map.h"
 #include "base/work.h"
 #include "runtime/data/csv_cell.h"
@@ -44,7 +45,7 @@ static gr_status name_columns(const gr_cut *r, gr_csv *out) {
 }
 
 static const char *cell_at(const gr_cut *r, size_t row, int c) {
-  return r->cells[row * (size_t)r->width + (size_t)c];
+  return r->cells[r->head + row * (size_t)r->width + (size_t)c];
 }
 
 // Rows that all columns are read of before the next ones, while their cells are in the caches.
@@ -52,50 +53,66 @@ typedef struct row_block {
   size_t begin, end;
 } row_block;
 
-static void widen_type(const gr_cut *r, row_block of, int c, gr_column *out) {
-  int64_t i;
-  double f;
-  for (size_t row = of.begin; row < of.end && out->type != GR_COLUMN_TEXT; row++) {
-    const char *cell = cell_at(r, row, c);
-    if (gr_cell_missing(cell)) continue;
-    if (out->type == GR_COLUMN_INT && !gr_cell_int(cell, &i)) out->type = GR_COLUMN_FLOAT;
-    if (out->type == GR_COLUMN_FLOAT && !gr_cell_float(cell, &f)) out->type = GR_COLUMN_TEXT;
-  }
+_Static_assert(sizeof(int64_t) >= sizeof(double) && sizeof(int64_t) >= sizeof(char *),
+               "values of any type are in the memory of integers");
+
+static void *values_of(const gr_column *c) {
+  const void *values = c->type == GR_COLUMN_INT     ? (const void *)c->ints
+                       : c->type == GR_COLUMN_FLOAT ? (const void *)c->floats
+                                                    : (const void *)c->texts;
+  return (void *)(uintptr_t)values;
+}
+
+static void set_type(gr_column *c, gr_column_type type, void *values) {
+  c->type = type;
+  c->ints = type == GR_COLUMN_INT ? values : NULL;
+  c->floats = type == GR_COLUMN_FLOAT ? values : NULL;
+  c->texts = type == GR_COLUMN_TEXT ? values : NULL;
+  c->missing = c->numbers = c->commas = 0;
 }
 
 // Cells keep their place in the text of their line, unless an earlier one was in quotes.
-static void find_first_text(const gr_cut *r, row_block of, int c, gr_column *out) {
+static void count_text(const gr_cut *r, size_t row, int c, gr_column *out) {
   double f;
-  for (size_t row = of.begin; row < of.end; row++) {
-    const char *cell = cell_at(r, row, c);
-    if (gr_cell_missing(cell)) continue;
-    bool number = gr_cell_float(cell, &f);
-    out->numbers += number, out->commas += !number && gr_cell_has_commas(cell);
-    if (number || out->first_text_column) continue;
-    out->first_text = (uint32_t)row;
-    out->first_text_column = r->apart ? 1 : (int)(cell - cell_at(r, row, 0)) + 1;
-  }
+  const char *cell = cell_at(r, row, c);
+  bool number = gr_cell_float(cell, &f);
+  out->numbers += number, out->commas += !number && gr_cell_has_commas(cell);
+  if (number || out->first_text_column) return;
+  out->first_text = (uint32_t)row;
+  out->first_text_column = r->apart ? 1 : (int)(cell - cell_at(r, row, 0)) + 1;
 }
 
-static void make_room(const gr_cut *r, gr_column *out) {
-  if (out->type == GR_COLUMN_INT) out->ints = GR_NEW(r->arena, int64_t, r->n_rows);
-  if (out->type == GR_COLUMN_FLOAT) out->floats = GR_NEW(r->arena, double, r->n_rows);
-  if (out->type == GR_COLUMN_TEXT) out->texts = GR_NEW(r->arena, const char *, r->n_rows);
+// Whether the cell is of the column's type.
+static bool put_cell(gr_column *out, size_t row, const char *cell, bool hole) {
+  void *values = values_of(out);
+  if (out->type == GR_COLUMN_TEXT) return ((const char **)values)[row] = cell, true;
+  if (hole) return true;
+  return out->type == GR_COLUMN_INT ? gr_cell_int(cell, (int64_t *)values + row)
+                                    : gr_cell_float(cell, (double *)values + row);
 }
 
-static void fill_rows(const gr_cut *r, row_block of, int c, bool *holes, gr_column *out) {
-  int64_t *ints = (int64_t *)out->ints;
-  double *floats = (double *)out->floats;
-  const char **texts = (const char **)out->texts;
-  if (texts) find_first_text(r, of, c, out);
+// Fills rows up to the first whose cell is not of the column's type, which it returns.
+static size_t fill_rows(const gr_cut *r, row_block of, int c, bool *holes, gr_column *out) {
   for (size_t row = of.begin; row < of.end; row++) {
     const char *cell = cell_at(r, row, c);
     bool hole = gr_cell_missing(cell);
+    if (!put_cell(out, row, cell, hole)) return row;
     if (hole && !out->missing++) out->first_missing = (uint32_t)row;
     holes[row * (size_t)r->width + (size_t)c] = hole;
-    if (texts) texts[row] = cell;
-    if (ints && !hole) (void)gr_cell_int(cell, ints + row);
-    if (floats && !hole) (void)gr_cell_float(cell, floats + row);
+    if (out->type == GR_COLUMN_TEXT && !hole) count_text(r, row, c, out);
+  }
+  return of.end;
+}
+
+// A cell of a wider type makes the column that type, from the first row on. Nearly always it is in
+// the first rows.
+static void fill_block(const gr_cut *r, row_block of, int c, bool *holes, gr_column *out) {
+  double f;
+  for (size_t row; (row = fill_rows(r, of, c, holes, out)) < of.end; of.begin = 0) {
+    bool number = out->type == GR_COLUMN_INT && gr_cell_float(cell_at(r, row, c), &f);
+    void *values = values_of(out);
+    set_type(out, number ? GR_COLUMN_FLOAT : GR_COLUMN_TEXT,
+             memset(values, 0, of.end * sizeof(int64_t)));
   }
 }
 
@@ -111,18 +128,23 @@ static bool is_of_texts(const gr_csv_format *f, const char *name) {
   return false;
 }
 
+// The bytes of the files, each of which is cut, and then read into columns.
+static double bytes_of(const char *const *paths, int n) {
+  double bytes = 0;
+  struct stat st;
+  for (int i = 0; i < n; i++) bytes += stat(paths[i], &st) ? 0 : (double)st.st_size;
+  return bytes;
+}
+
 static gr_status fill_columns(const gr_cut *r, bool *holes, gr_csv *out) {
   gr_column *columns = out->columns;
+  double bytes = bytes_of(out->paths, out->n_paths);
   for (int c = 0; c < r->width; c++)
-    if (is_of_texts(r->format, columns[c].name)) columns[c].type = GR_COLUMN_TEXT;
+    set_type(&columns[c], is_of_texts(r->format, columns[c].name) ? GR_COLUMN_TEXT : GR_COLUMN_INT,
+             GR_NEW(r->arena, int64_t, r->n_rows));
   for (row_block of = rows_after(r, 0); of.begin < r->n_rows; of = rows_after(r, of.end)) {
-    for (int c = 0; c < r->width; c++) widen_type(r, of, c, &columns[c]);
-    GR_TRY(gr_work_step(0));
-  }
-  for (int c = 0; c < r->width; c++) make_room(r, &columns[c]);
-  for (row_block of = rows_after(r, 0); of.begin < r->n_rows; of = rows_after(r, of.end)) {
-    for (int c = 0; c < r->width; c++) fill_rows(r, of, c, holes, &columns[c]);
-    GR_TRY(gr_work_step(0));
+    for (int c = 0; c < r->width; c++) fill_block(r, of, c, holes, &columns[c]);
+    GR_TRY(gr_work_step((int64_t)(bytes * (double)(of.end - of.begin) / (double)r->n_rows)));
   }
   return GR_OK;
 }
@@ -137,20 +159,28 @@ static gr_status make_columns(const gr_cut *r, gr_csv *out) {
   return fill_columns(r, holes, out);
 }
 
+static gr_status read_files(gr_cut *r, const char *const *paths, int n, uint32_t *first,
+                            gr_csv_format *formats) {
+  for (int i = 0; i < n; i++) {
+    first[i] = (uint32_t)r->n_rows;
+    GR_TRY(gr_cut_file(r, paths[i]));
+    formats[i] = r->found;
+  }
+  return GR_OK;
+}
+
 gr_status gr_csv_read_all(gr_arena *a, const char *const *paths, int n, const gr_csv_format *format,
                           gr_csv *out) {
   gr_cut r = {.arena = a, .format = format};
-  gr_status s = GR_OK;
+  gr_work work;
   *out = (gr_csv){.path = paths[0], .format = *format, .paths = paths, .n_paths = n};
   uint32_t *first = GR_NEW(a, uint32_t, n);
   gr_csv_format *formats = GR_NEW(a, gr_csv_format, n);
   out->first = first, out->formats = formats;
-  for (int i = 0; i < n && !s; i++) {
-    first[i] = (uint32_t)r.n_rows;
-    s = gr_cut_file(&r, paths[i]);
-    formats[i] = r.found;
-  }
+  gr_work_begin_items(&work, gr_arena_printf(a, "reading '%s'", paths[0]), 2 * bytes_of(paths, n));
+  gr_status s = read_files(&r, paths, n, first, formats);
   s = s ? s : make_columns(&r, out);
+  gr_work_end(&work);
   free(r.cells);
   free(r.lines);
   return s;
@@ -163,9 +193,15 @@ gr_status gr_csv_read(gr_arena *a, const char *path, const gr_csv_format *format
 }
 
 gr_loc gr_csv_place(const gr_csv *t, uint32_t row) {
-  int file = t->n_paths - 1;
+  int file = 0;
   assert(row < t->rows);
-  while (file > 0 && t->first[file] > row) file--;
+  for (int end = t->n_paths, middle; end - file > 1;) {
+    middle = file + (end - file) / 2;
+    if (t->first[middle] <= row)
+      file = middle;
+    else
+      end = middle;
+  }
   return (gr_loc){t->paths[file], t->lines[row], 1};
 }
 

@@ -14,6 +14,7 @@ static const char *after_blanks(const char *s) {
 bool gr_cell_missing(const char *cell) {
   static const char *const words[] = {"", "NA", "N/A", "#N/A", "<NA>", "NaN", "null", "?"};
   cell = after_blanks(cell);
+  if ((*cell >= '0' && *cell <= '9') || *cell == '-') return false;
   if (*cell && !strchr("nN#<?", *cell)) return false;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     size_t n = strlen(words[i]);

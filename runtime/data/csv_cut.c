@@ -79,6 +79,12 @@ static bool skip_empty_line(gr_cut *r) {
 
 enum { ROWS_A_STEP = 1024 };
 
+static gr_status count_bytes(gr_cut *r, const char *cursor) {
+  size_t n = (size_t)(cursor - r->text), more = n - r->counted;
+  r->counted = n;
+  return gr_work_step((int64_t)more);
+}
+
 // A first line that tells a spreadsheet the delimiter: sep=;
 static void skip_separator(gr_cut *r) {
   const char *c = r->cursor;
@@ -95,7 +101,7 @@ static gr_status cut_rows(gr_cut *r) {
   GR_TRY(gr_csv_check_delimiter(r->path, r->cursor, n, &r->found));
   while (r->cursor < r->end) {
     if (!skip_empty_line(r)) GR_TRY(cut_row(r));
-    if (!(r->n_rows % ROWS_A_STEP)) GR_TRY(gr_work_step(0));
+    if (!(r->n_rows % ROWS_A_STEP)) GR_TRY(count_bytes(r, r->cursor));
   }
   return r->n_rows > before
              ? GR_OK
@@ -105,11 +111,16 @@ static gr_status cut_rows(gr_cut *r) {
 
 // ---- The line of names --------------------------------------------------------------------------
 
+// The cells of a file that is not the first move; those of the first, which may have all rows, stay
+// where they are, and the row's own before them.
 static void drop_row(gr_cut *r, size_t row, size_t cell) {
   char **cells = r->cells + cell;
   size_t width = (size_t)r->width;
-  r->n_cells -= width, r->n_rows--;
-  memmove(cells, cells + width, (r->n_cells - cell) * sizeof *cells);
+  r->n_rows--;
+  if (row)
+    r->n_cells -= width, memmove(cells, cells + width, (r->n_cells - cell) * sizeof *cells);
+  else
+    r->head = width;
   memmove(r->lines + row, r->lines + row + 1, (r->n_rows - row) * sizeof *r->lines);
 }
 
@@ -181,7 +192,7 @@ gr_status gr_cut_file(gr_cut *r, const char *path) {
   size_t n;
   const char *encoding = r->format->encoding;
   int fd;
-  r->path = path, r->number = 1, r->found = *r->format;
+  r->path = path, r->number = 1, r->found = *r->format, r->counted = 0;
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // reports a data error
   close(fd);
   GR_TRY(gr_file_read(r->arena, path, GR_CSV_BYTES, &text, &n));
@@ -191,5 +202,5 @@ gr_status gr_cut_file(gr_cut *r, const char *path) {
   GR_TRY(gr_csv_check_text(path, text, n));
   GR_TRY(cut_text(r));
   r->found.encoding = encoding;
-  return GR_OK;
+  return count_bytes(r, r->end);
 }

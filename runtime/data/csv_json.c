@@ -70,12 +70,12 @@ static gr_status take_names(members *m, const gr_json *object) {
 
 // A number is the text of the file, so that it has all of its digits.
 static char *cell_of(const gr_cut *r, const gr_json *v) {
-  gr_text t = gr_text_make(r->arena);
   const char *text = r->line_start + (v ? v->offset : 0);
   if (!v || v->kind == GR_JSON_NULL) return gr_arena_strdup(r->arena, "");
   if (v->kind == GR_JSON_TEXT) return gr_arena_strdup(r->arena, v->text);
   if (v->kind == GR_JSON_BOOL) return gr_arena_strdup(r->arena, v->i ? "1" : "0");
   if (gr_json_is_number(v)) return gr_arena_strndup(r->arena, text, strcspn(text, ",} \t\r\n"));
+  gr_text t = gr_text_make(r->arena);
   gr_json_put(&t, v);
   return t.chars;
 }

@@ -11,10 +11,11 @@ typedef struct gr_cut {
   gr_csv_format found;          // as the file is
   char *text, *cursor, *line_start, *end;
   int number;          // of the line at the cursor
-  char **cells;        // of all rows, consecutively
+  char **cells;        // `head` that are no rows', and those of all rows, consecutively
   int *lines;          // by row
   const char **names;  // [width], in the arena; NULL: there are none
-  size_t n_cells, cap_cells, n_rows, cap_rows;
+  size_t n_cells, cap_cells, n_rows, cap_rows, head;
+  size_t counted;     // bytes of the file that the work has counted
   int width;          // fields per row; 0: not known yet
   const char *first;  // the file that set the width
   int names_line;     // in that file

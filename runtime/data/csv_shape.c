@@ -20,16 +20,6 @@ static gr_status not_utf8(const char *path, const char *text, const char *cursor
                  path);
 }
 
-// Nearly all text is ASCII: it is passed over by eight bytes.
-static const char *after_ascii(const char *cursor, const char *end) {
-  for (uint64_t eight; end - cursor >= (int64_t)sizeof eight; cursor += sizeof eight) {
-    memcpy(&eight, cursor, sizeof eight);
-    if (eight & UINT64_C(0x8080808080808080)) break;
-  }
-  while (cursor < end && (unsigned char)*cursor < 0x80) cursor++;
-  return cursor;
-}
-
 static gr_status check_lines(const char *path, const char *text, size_t n) {
   const char *end = memchr(text, '\n', n) ? NULL : memchr(text, '\r', n);
   if (!end || end + 1 == text + n) return GR_OK;
@@ -44,11 +34,8 @@ gr_status gr_csv_check_text(const char *path, const char *text, size_t n) {
     size_t left = (size_t)(end - cursor);
     const char *stop = cursor + (left < BYTES ? left : BYTES);
     GR_TRY(gr_work_step(0));
-    while ((cursor = after_ascii(cursor, stop)) < stop) {
-      int len = gr_utf8_len(cursor);
-      if (!len) return not_utf8(path, text, cursor);
-      cursor += len;
-    }
+    cursor = gr_utf8_after(cursor, stop);
+    if (cursor < stop) return not_utf8(path, text, cursor);
   }
   return check_lines(path, text, n);
 }

@@ -61,7 +61,7 @@ gr_status gr_encoding_convert(gr_arena *a, const char *path, char **text, size_t
   size_t mark = 0;
   bool find = *encoding && !**encoding;
   if (find) *encoding = marked(*text, *n);
-  if (find && !*encoding && !memchr(*text, 0, *n) && !gr_utf8_valid(*text))
+  if (find && !*encoding && !memchr(*text, 0, *n) && gr_utf8_after(*text, *text + *n) < *text + *n)
     *encoding = "WINDOWS-1252";
   if (*encoding) GR_TRY(convert(a, path, *encoding, text, n));
   GR_TRY(gr_encoding_check(path, *text, *n, &mark));

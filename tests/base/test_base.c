@@ -327,6 +327,24 @@ static void kept_blocks(void) {
   CHECK(true, "-");
 }
 
+// What an object has outgrown does not stay, once it is large: only its room doubles.
+static void resized_objects(void) {
+  enum { FROM = 1 << 10, TO = 1 << 28, LARGE = 1 << 26 };
+  gr_arena *a = gr_arena_create();
+  char *p = gr_arena_resize(a, NULL, 0, FROM);
+  memset(p, 'a', FROM);
+  char *other = gr_arena_strdup(a, "other");
+  for (size_t bytes = 2 * FROM; bytes <= TO; bytes *= 2) {
+    p = gr_arena_resize(a, p, FROM, bytes);
+    CHECK(p[0] == 'a' && p[FROM - 1] == 'a', "what was written, in %zu bytes", bytes);
+    p[bytes - 1] = 'z';
+    memset(gr_arena_alloc(a, 100), 'b', 100);
+  }
+  CHECK(!strcmp(other, "other") && p[TO - 1] == 'z' && p[FROM - 1] == 'a', "objects are apart");
+  CHECK(gr_arena_bytes(a) < TO + LARGE + LARGE / 2, "%zu bytes", gr_arena_bytes(a));
+  gr_arena_destroy(a);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"finds_the_dead_rank", finds_the_dead_rank},
              {"prints_source_line", prints_source_line},
@@ -340,5 +358,6 @@ int main(int argc, char **argv) {
              {"guesses_what_was_meant", guesses_what_was_meant},
              {"map_keeps_order", map_keeps_order}, {"json_text", json_text}, {"floats", floats},
              {"short_decimals", short_decimals}, {"whole_numbers", whole_numbers},
-             {"directories", directories}, {"kept_blocks", kept_blocks});
+             {"directories", directories}, {"resized_objects", resized_objects},
+             {"kept_blocks", kept_blocks});
 }

@@ -45,6 +45,45 @@ static void refused(const char *target, const char *what) {
   gr_arena_destroy(a);
 }
 
+// What a file takes is known before it is read: its bytes, and not twice as much. Of one that says
+// no size, as those of /proc, there is all, too.
+static void files_take_their_bytes(void) {
+  enum { BYTES = 3 << 20 };
+  gr_arena *a = gr_arena_create();
+  char *text, *large = malloc(BYTES);
+  size_t len;
+  begin();
+  for (size_t i = 0; i < BYTES; i++) large[i] = (char)('a' + i % 23);
+  FILE *f = fopen(path, "w");
+  CHECK(f && fwrite(large, 1, BYTES, f) == BYTES && !fclose(f), "written");
+  size_t before = gr_arena_bytes(a);
+  MUST(gr_file_read(a, path, BYTES, &text, &len));
+  CHECK(len == BYTES && !memcmp(text, large, BYTES) && !text[BYTES], "%zu bytes", len);
+  CHECK(gr_arena_bytes(a) - before < BYTES + BYTES / 2, "%zu bytes of memory",
+        gr_arena_bytes(a) - before);
+  MUST(gr_file_read(a, "/proc/self/environ", BYTES, &text, NULL));
+  MUST(gr_file_read(a, "/proc/self/smaps", BYTES, &text, &len));
+  CHECK(len > 4096 && text[len - 1] == '\n' && !text[len], "%zu bytes of /proc", len);
+  free(large);
+  gr_arena_destroy(a);
+  end();
+}
+
+// By eight bytes or by one, wherever a character of several bytes is.
+static void texts_are_utf8(void) {
+  char text[40];
+  static const char *const good[] = {"a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    for (int place = 0; place < 20; place++) {
+      int n = snprintf(text, sizeof text, "%.*s%s%s", place, "abcdefghijklmnopqrst", good[i], "uv");
+      CHECK(gr_utf8_after(text, text + n) == text + n, "'%s'", text);
+      CHECK(gr_utf8_after(text, text + place + 1) == text + place + strlen(good[i]),
+            "a character that begins before the end, in '%s'", text);
+      text[place] = (char)0x80;
+      CHECK(gr_utf8_after(text, text + n) == text + place, "a bad byte in place %d", place);
+    }
+}
+
 static void regular_files_are_read(void) {
   gr_arena *a = gr_arena_create();
   char *text;
@@ -57,6 +96,10 @@ static void regular_files_are_read(void) {
   MUST(gr_file_stream(path, GR_ERR_IO, &f));
   CHECK(fgetc(f) == 't' && fcntl(fileno(f), F_GETFD) == FD_CLOEXEC, "closed in other programs");
   fclose(f);
+  MUST(gr_file_read(a, path, 10, &text, &len));
+  gr_status large = gr_file_read(a, path, 9, &text, &len);
+  CHECK(large && strstr(gr_status_text(large), "larger than 9 bytes"), "one byte too many");
+  gr_status_drop(large);
   CHECK(!gr_file_kind(path), "%s", gr_file_kind(path));
   end();
   refused(path, "No such file");
@@ -167,6 +210,7 @@ static void files_below_a_folder(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"regular_files_are_read", regular_files_are_read},
+             {"files_take_their_bytes", files_take_their_bytes}, {"texts_are_utf8", texts_are_utf8},
              {"a_fifo_is_not_waited_for", a_fifo_is_not_waited_for},
              {"other_things_are_named", other_things_are_named},
              {"every_errno_has_a_hint", every_errno_has_a_hint},

@@ -20,22 +20,28 @@ static gr_status no_token(const gr_tokenizer *t, const char *path, const char *t
       "data.corpus.vocab=bytes takes any file");
 }
 
-static gr_status read_ids(gr_arena *a, const gr_tokenizer *t, const char *path, gr_corpus_file *f) {
-  gr_tokens tokens = {.arena = a};
+// `tokens` are made of the text, which is in an arena of its own.
+static gr_status read_tokens(gr_arena *a, const gr_tokenizer *t, const char *path,
+                             gr_tokens *tokens) {
   char *text;
   const char *bad;
-  size_t bytes;
+  size_t bytes, mark = 0;
   GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &bytes));
-  size_t mark = 0;
   GR_TRY(gr_encoding_check(path, text, bytes, &mark));
   if (memchr(text, 0, bytes))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' holds a zero byte: it is no text", path),
                    "data.corpus.vocab=bytes takes any file");
-  GR_TRY(gr_tokenizer_encode(t, text + mark, &(gr_encode_options){0}, &tokens, &bad));
+  GR_TRY(gr_tokenizer_encode(t, text + mark, &(gr_encode_options){0}, tokens, &bad));
   GR_TRY(gr_stop_check());
-  if (bad) return no_token(t, path, text, bad);
+  return bad ? no_token(t, path, text, bad) : GR_OK;
+}
+
+static gr_status read_ids(gr_arena *a, const gr_tokenizer *t, const char *path, gr_corpus_file *f) {
+  gr_tokens tokens = {.arena = a};
+  gr_arena *scratch = gr_arena_create();
+  gr_status s = gr_arena_end(scratch, read_tokens(scratch, t, path, &tokens));
   f->ids = tokens.id, f->n = tokens.n;
-  return GR_OK;
+  return s;
 }
 
 static gr_status open_file(gr_arena *a, const gr_tokenizer *t, const char *path,

@@ -1,5 +1,6 @@
 // encode.c - a text to tokens by byte-level BPE; see bpe.h.
 #include <string.h>
+#include "base/work.h"
 #include "runtime/data/tokenizer/bpe.h"
 
 // ---- The tokens of a word -----------------------------------------------------------------------
@@ -115,8 +116,9 @@ static void encode_word(const gr_bpe *b, const char *word, size_t n, gr_tokens *
 // Splits a stretch by the pattern number k and those after it, and encodes the words.
 static gr_status encode_parts(const gr_bpe *b, int k, const char *s, size_t n, gr_tokens *out) {
   if (k == b->n_splits) {
+    enum { TOKENS_A_STEP = 1024 };
     encode_word(b, s, n, out);
-    return gr_stop_check();
+    return out->n % TOKENS_A_STEP ? gr_stop_check() : gr_work_step(0);
   }
   const gr_splitter *split = &b->split[k];
   for (size_t offset = 0, begin, end; offset < n; offset = end) {

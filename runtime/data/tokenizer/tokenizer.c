@@ -1,9 +1,13 @@
 // tokenizer.c - see tokenizer.h.
 #include "runtime/data/tokenizer/tokenizer.h"
-#include "base/grow.h"
 
+// Those of a corpus are gigabytes: the room that they have outgrown does not stay in the arena.
 void gr_tokens_put(gr_tokens *t, int32_t id) {
-  GR_GROW(t->arena, t->id, t->n, t->cap);
+  if (t->n == t->cap) {
+    size_t used = (size_t)t->n * sizeof id;
+    t->cap = 2 * t->cap + 16;
+    t->id = gr_arena_resize(t->arena, t->id, used, (size_t)t->cap * sizeof id);
+  }
   t->id[t->n++] = id;
 }
 

@@ -254,14 +254,17 @@ static void numbers_are_those_of_c(void) {
 
 // Columns are read in blocks of rows: one may become another type in any of them.
 static void types_of_long_columns(void) {
-  enum { ROWS = 5000, FLOAT = 2500, TEXT = 4100, LAST_TEXT = 4900 };
+  enum { ROWS = 5000, FLOAT = 2500, TEXT = 4100, LAST_TEXT = 4900, HOLE = 7, LAST_HOLE = 4000 };
   gr_arena *arena = gr_arena_create();
   gr_text text = gr_text_make(arena);
   gr_csv t;
-  gr_text_put(&text, "i,f,s\n");
+  gr_text_put(&text, "i,f,s,h\n");
   for (int row = 0; row < ROWS; row++)
-    gr_text_printf(&text, "%d,%d%s,%s%d\n", row, row, row == FLOAT ? ".5" : "",
-                   row == TEXT || row == LAST_TEXT ? "no. " : "", row);
+    gr_text_printf(&text, "%d,%d%s,%s%d,%s\n", row, row, row == FLOAT ? ".5" : "",
+                   row == TEXT || row == LAST_TEXT ? "no. " : "", row,
+                   row == HOLE || row == LAST_HOLE ? ""
+                   : row == FLOAT                  ? "0.25"
+                                                   : "-0");
   MUST(read_csv(arena, text.chars, &t));
   const gr_column *c = t.columns;
   CHECK(c[0].type == GR_COLUMN_INT && c[1].type == GR_COLUMN_FLOAT && c[2].type == GR_COLUMN_TEXT,
@@ -272,6 +275,33 @@ static void types_of_long_columns(void) {
   for (int row = 0; row < ROWS; row++)
     CHECK(c[0].ints[row] == row && c[1].floats[row] == row + (row == FLOAT ? 0.5 : 0),
           "row %d has %g and %g", row, (double)c[0].ints[row], c[1].floats[row]);
+  CHECK(c[3].type == GR_COLUMN_FLOAT && c[3].missing == 2 && c[3].first_missing == HOLE,
+        "%u cells are missing, the first in row %u", c[3].missing, c[3].first_missing);
+  for (int row = 0; row < ROWS; row++) {
+    bool hole = row == HOLE || row == LAST_HOLE;
+    double value = row == FLOAT ? 0.25 : hole ? 0.0 : -0.0;
+    CHECK(!memcmp(&c[3].floats[row], &value, sizeof value) &&
+              gr_csv_missing(&t, (uint32_t)row, 3) == hole,
+          "row %d has %g", row, c[3].floats[row]);
+  }
+  gr_arena_destroy(arena);
+}
+
+// A cell of JSON lines takes its text, in pieces of 16 bytes, beside what one of CSV takes.
+static void json_takes_its_texts(void) {
+  enum { ROWS = 20000, CELLS = 4 * ROWS, EACH = 60 };
+  gr_arena *arena = gr_arena_create();
+  gr_text text = gr_text_make(arena);
+  const char *path = fixture_path("t.jsonl");
+  gr_csv t;
+  for (int row = 0; row < ROWS; row++)
+    gr_text_put(&text, "{\"a\":1,\"b\":2,\"c\":3,\"d\":\"x\"}\n");
+  fixture_text(path, text.chars);
+  size_t before = gr_arena_bytes(arena);
+  MUST(gr_csv_read(arena, path, &named, &t));
+  CHECK(t.rows == ROWS && t.columns[2].ints[ROWS - 1] == 3, "%u rows", t.rows);
+  CHECK(gr_arena_bytes(arena) - before < (size_t)EACH * CELLS, "%zu bytes",
+        gr_arena_bytes(arena) - before);
   gr_arena_destroy(arena);
 }
 
@@ -303,6 +333,7 @@ int main(int argc, char **argv) {
       {"counts_numbers_among_text", counts_numbers_among_text},
       {"knows_missing_cells", knows_missing_cells}, {"knows_true_and_false", knows_true_and_false},
       {"numbers_are_those_of_c", numbers_are_those_of_c},
-      {"types_of_long_columns", types_of_long_columns}, {"survives_any_text", survives_any_text},
+      {"types_of_long_columns", types_of_long_columns},
+      {"json_takes_its_texts", json_takes_its_texts}, {"survives_any_text", survives_any_text},
       {"refuses_bad_tables", refuses_bad_tables});
 }
