@@ -5,14 +5,17 @@
 #include "runtime/data/parts.h"
 
 void gr_cache_open(gr_dataset *d) {
-  d->cache = (gr_cache){.kept = GR_NEW(d->arena, gr_loaded, d->count),
-                        .unreadable = GR_NEW(d->arena, bool, d->count),
-                        .most = d->options.cache_bytes};
+  size_t most = d->options.cache_bytes;
+  size_t keepable = d->ops->keepable ? d->ops->keepable(d->self) : 0;
+  d->cache = (gr_cache){.kept = GR_NEW(d->arena, gr_loaded, d->ops->load ? d->count : 0),
+                        .unreadable = GR_NEW(d->arena, bool, d->ops->load ? d->count : 0),
+                        .most = most,
+                        .spared = keepable < most / 2 ? keepable : most / 2};
   pthread_mutex_init(&d->cache.lock, NULL);
 }
 
 void gr_cache_close(gr_dataset *d) {
-  for (uint32_t i = 0; i < d->count; i++) free(d->cache.kept[i].data);
+  for (uint32_t i = 0; d->ops->load && i < d->count; i++) free(d->cache.kept[i].data);
   pthread_mutex_destroy(&d->cache.lock);
 }
 
@@ -23,6 +26,15 @@ static gr_status load_sample(const gr_dataset *d, uint32_t sample, gr_loaded *ou
   return d->ops->load(d->self, s->index, d->buckets[s->bucket].length, out);
 }
 
+// Whether there is room for one more sample. Where not all will have some, by the mean of those
+// that are kept, others are loaded again and again, and what the source keeps makes that faster.
+static bool has_room(const gr_dataset *d, size_t bytes) {
+  const gr_cache *c = &d->cache;
+  size_t all = c->bytes + bytes, n = (size_t)c->n_kept + 1;
+  bool fits = (double)all / (double)n * (double)d->count <= (double)c->most;
+  return all <= c->most - (fits ? 0 : c->spared);
+}
+
 // Caches a loaded sample, unless another thread was faster or there is no room.
 static void cache_sample(gr_dataset *d, uint32_t sample, gr_loaded *x, bool *kept) {
   gr_cache *c = &d->cache;
@@ -30,9 +42,9 @@ static void cache_sample(gr_dataset *d, uint32_t sample, gr_loaded *x, bool *kep
   if (c->kept[sample].data) {
     free(x->data);
     *x = c->kept[sample], *kept = true;
-  } else if (c->bytes + x->bytes <= c->most) {
+  } else if (has_room(d, x->bytes)) {
     c->kept[sample] = *x, *kept = true;
-    c->bytes += x->bytes;
+    c->bytes += x->bytes, c->n_kept++;
     if (d->ops->keep) d->ops->keep(d->self, c->most - c->bytes);
   }
   pthread_mutex_unlock(&c->lock);

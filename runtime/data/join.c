@@ -163,6 +163,14 @@ static void join_keep(const void *self, size_t bytes) {
     if (j->part[k].ops->keep) j->part[k].ops->keep(j->part[k].self, bytes / (size_t)j->n);
 }
 
+static size_t join_keepable(const void *self) {
+  const gr_join *j = self;
+  size_t all = 0;
+  for (int k = 0; k < j->n; k++)
+    if (j->part[k].ops->keepable) all += j->part[k].ops->keepable(j->part[k].self);
+  return all;
+}
+
 static gr_status join_check(const void *self) {
   const gr_join *j = self;
   for (int k = 0; k < j->n; k++)
@@ -301,6 +309,7 @@ const gr_source_ops gr_join_functions = {.sample = "row",
                                          .probe = join_probe,
                                          .check = join_check,
                                          .keep = join_keep,
+                                         .keepable = join_keepable,
                                          .classes = join_classes,
                                          .metadata = join_metadata,
                                          .fit = join_fit,

@@ -12,7 +12,8 @@ typedef struct gr_cache {
   gr_loaded *kept;   // by sample; at is NULL: not kept
   bool *unreadable;  // by sample
   size_t bytes, most;
-  uint32_t n_unreadable;
+  size_t spared;  // of `most`, for what the source keeps, where not all samples have room
+  uint32_t n_kept, n_unreadable;
 } gr_cache;
 
 // Which training samples an epoch has, where not each of them once: data.sampler (sampler.c).

@@ -221,6 +221,9 @@ typedef struct gr_source_ops {
   // Changes the bytes that it may keep of what is decoded (gr_source_request.cache_bytes): called
   // as loaded samples take them. Optional.
   void (*keep)(const void *self, size_t bytes);
+  // The bytes of all that it would keep. Where the cache does not hold all loaded samples, so much
+  // of it is left for `keep`, but half at most. Optional.
+  size_t (*keepable)(const void *self);
   // Writes a sample into a row that has room for it. `loaded` is the result of load, or NULL.
   // Optional beside load: what it has read is then the first field.
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,

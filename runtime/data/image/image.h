@@ -64,6 +64,7 @@ GR_MUST_USE gr_status gr_image_list_packed(gr_image *, const gr_source_request *
                                            const gr_listing_part *, const char *label);
 extern const gr_packed_words gr_image_packed_masks;  // of the masks beside them
 void gr_image_close_files(gr_image *);               // at the end
+size_t gr_image_file_bytes(const gr_image *);        // of all their pages, unpacked
 // Appends a line where the cache does not hold their pages.
 void gr_image_note_files(const gr_image *, gr_text *out);
 // Reads an image as gr_picture_read, or with out NULL its head as gr_picture_probe, also of a

@@ -25,6 +25,12 @@ void gr_image_close_files(gr_image *m) {
     for (int i = 0; i < f->n; i++) gr_packed_close(&f->file[i]);
 }
 
+size_t gr_image_file_bytes(const gr_image *m) {
+  size_t all = 0;
+  for (const gr_image_files *f = m->files; f; f = f->next) all += gr_packed_bytes(f->file, f->n);
+  return all;
+}
+
 void gr_image_note_files(const gr_image *m, gr_text *out) {
   for (const gr_image_files *f = m->files; f; f = f->next)
     gr_packed_note(f->file, f->n, m->cache_bytes, out);
@@ -119,10 +125,9 @@ gr_status gr_image_list_packed(gr_image *m, const gr_source_request *r, const gr
   if (label) GR_TRY(gr_image_take_labels(m, &rows, &classes));
   if (!classes) rows.label_column = -1;
   GR_TRY(gr_listing_add_list(l, r, p, &rows));
-  for (uint32_t i = before; i < l->count; i++) {
+  for (uint32_t i = before, k = 0; i < l->count; i++) {
     gr_listed *file = &l->file[i];
-    int k = 0;
-    while (k + 1 < files.n && packed[k + 1].first <= i - before) k++;
+    while (k + 1 < (uint32_t)files.n && packed[k + 1].first <= i - before) k++;
     file->packed = &packed[k];
     file->path = gr_arena_printf(l->arena, "%s:%d", file->info.loc.file, file->info.loc.line);
     if (masks) file->packed_mask = &masks[k], file->mask = file->path;

@@ -136,6 +136,8 @@ static void image_keep(const void *self, size_t bytes) {
   gr_kept_limit(((const gr_image *)self)->kept, bytes);
 }
 
+static size_t image_keepable(const void *self) { return gr_image_file_bytes(self); }
+
 static void image_notes(const void *self, gr_text *out) { gr_image_note_files(self, out); }
 
 // Of images in Parquet files names do not say which they are.
@@ -364,6 +366,7 @@ const gr_source_ops gr_source_image = {
     .fill = image_fill,
     .file = image_file,
     .keep = image_keep,
+    .keepable = image_keepable,
     .notes = image_notes,
     .probe = image_probe,
     .metadata = image_metadata,

@@ -94,13 +94,20 @@ gr_status gr_packed_open_all(gr_arena *a, const char *const *paths, int n, const
 
 void gr_packed_close(gr_packed *p) { gr_parquet_close(&p->file); }
 
+size_t gr_packed_bytes(const gr_packed *p, int n) {
+  size_t all = 0;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < p[i].pages.n; k++) all += gr_kept_bytes(&p[i].pages, k);
+  return all;
+}
+
 void gr_packed_note(const gr_packed *p, int n, size_t cache_bytes, gr_text *out) {
-  size_t all = 0, most = 0;
+  size_t all = gr_packed_bytes(p, n), most = 0;
   int pages = 0;
   for (int i = 0; i < n; i++)
     for (int k = 0; k < p[i].pages.n; k++, pages++) {
       size_t bytes = gr_kept_bytes(&p[i].pages, k);
-      all += bytes, most = bytes > most ? bytes : most;
+      most = bytes > most ? bytes : most;
     }
   if (all <= cache_bytes) return;
   gr_text_printf(out,

@@ -36,6 +36,8 @@ GR_MUST_USE gr_status gr_packed_open_all(gr_arena *, const char *const *paths, i
                                          const gr_packed_words *, gr_kept_pages *, gr_packed *out,
                                          int *opened, uint32_t *rows);
 void gr_packed_close(gr_packed *);  // may be called twice
+// The memory that all pages of n files take.
+size_t gr_packed_bytes(const gr_packed *, int n);
 // Appends a line where so many bytes do not hold all pages of n files: they are unpacked again.
 void gr_packed_note(const gr_packed *, int n, size_t cache_bytes, gr_text *);
 

@@ -94,6 +94,14 @@ static void speech_keep(const void *self, size_t bytes) {
   gr_kept_limit(((const gr_speech *)self)->kept, bytes);
 }
 
+static size_t speech_keepable(const void *self) {
+  const gr_speech *d = self;
+  size_t all = 0;
+  for (int i = 0; i < d->n_manifests; i++)
+    all += gr_packed_bytes(d->manifests[i].shards, d->manifests[i].n_shards);
+  return all;
+}
+
 // ---- Metadata ------------------------------------------------------------------------------
 
 enum { X, LENGTHS, TRANSCRIPT };  // TRANSCRIPT: the first field of target_text.h
@@ -342,6 +350,7 @@ const gr_source_ops gr_source_speech = {
     .file = speech_file,
     .probe = speech_probe,
     .keep = speech_keep,
+    .keepable = speech_keepable,
     .notes = speech_notes,
     .preprocessing = speech_preprocessing,
     .fill = speech_fill,

@@ -244,6 +244,37 @@ static void cache_is_full_at_its_limit(void) {
   }
 }
 
+static size_t keepable, left;
+static size_t all_keepable(const void *self) { return (void)self, keepable; }
+static void note_left(const void *self, size_t bytes) { (void)self, left = bytes; }
+
+// Where some samples have no room, what their source keeps of files has all that it takes, but half
+// of the cache at most. Where all have some, they come first.
+static void cache_spares_room_for_the_source(void) {
+  enum { SAMPLES = 4, BYTES = 4 };
+  static const struct {
+    size_t limit, keepable, fit;
+  } cases[] = {{16, 99, 4}, {15, 0, 3}, {15, 3, 3}, {15, 4, 2}, {15, 7, 2}, {15, 99, 2}, {0, 9, 0}};
+  gr_source_ops ops = gr_source_image;
+  gr_image_spec spec = {.path = fixture_path("spared.csv"), .height = 2, .width = 2, .channels = 1};
+  ops.keep = note_left, ops.keepable = all_keepable;
+  fixture_text(spec.path, "path,label\ns0.pgm,a\ns1.pgm,b\ns2.pgm,a\ns3.pgm,b\n");
+  for (int i = 0; i < SAMPLES; i++) fixture_text(fixture_path("s%d.pgm", i), "P5 2 2 255\nabcd");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_dataset_options o = {.n_buckets = 1, .cache_bytes = cases[i].limit};
+    gr_dataset *d;
+    double weights;
+    left = cases[i].limit, keepable = cases[i].keepable;
+    MUST(gr_dataset_create(&ops, &spec, &o, &d));
+    MUST(read_epoch(d, &weights));
+    CHECK(gr_dataset_cached(d) == cases[i].fit * BYTES && weights == SAMPLES,
+          "of %zu, where the source takes %zu, samples have %zu", cases[i].limit, keepable,
+          gr_dataset_cached(d));
+    CHECK(left + cases[i].fit * BYTES == cases[i].limit, "%zu are left", left);
+    gr_dataset_close(d);
+  }
+}
+
 // After the first epoch nothing is read again, and workers finish batches without being asked, also
 // those of the next epoch: the step that comes late waits for none. Not a matter of time: this
 // waits until a batch is ready.
@@ -293,5 +324,6 @@ int main(int argc, char **argv) {
              {"windows_end_with_the_text", windows_end_with_the_text},
              {"a_text_of_one_window", a_text_of_one_window},
              {"cache_is_full_at_its_limit", cache_is_full_at_its_limit},
+             {"cache_spares_room_for_the_source", cache_spares_room_for_the_source},
              {"ready_before_it_is_asked_for", ready_before_it_is_asked_for});
 }
