@@ -16,6 +16,7 @@
 #include "job/paths.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/file_list.h"
+#include "runtime/data/mapping.h"
 #include "runtime/data/source.h"
 
 static bool is_of(const char *path, const char *ending) {
@@ -193,11 +194,27 @@ static bool is_manifest(const gr_new_own *o, const char *text, const char **labe
   return found;
 }
 
+// Only the first lines of a file are looked at, which may be gigabytes.
+static gr_status look_at_line(const gr_new_own *o, const char *path, const char **label,
+                              bool *manifest) {
+  enum { MOST = 1 << 20 };
+  gr_mapping map;
+  GR_TRY(gr_mapping_open(path, &map));
+  size_t n = map.bytes < MOST ? map.bytes : MOST;
+  const char *head = n ? (const char *)map.data : "";
+  *manifest = is_manifest(o, gr_arena_strndup(o->arena, head, n), label);
+  gr_status s = gr_mapping_check(&map);
+  gr_mapping_close(&map);
+  return s;
+}
+
 static gr_status look_at_lines(gr_new_own *o, const char *path) {
   char *text;
-  GR_TRY(gr_file_read(o->arena, path, MAX_MANIFEST, &text, NULL));
   const char *label;
-  if (!is_manifest(o, text, &label)) return look_at_table(o, path);
+  bool manifest;
+  GR_TRY(look_at_line(o, path, &label, &manifest));
+  if (!manifest) return look_at_table(o, path);
+  GR_TRY(gr_file_read(o->arena, path, MAX_MANIFEST, &text, NULL));
   gr_text_put(&o->said, "a manifest of recordings");
   if (label) {
     gr_text_printf(&o->said, "; to predict: '%s'\n", label);

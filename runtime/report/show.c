@@ -1,6 +1,7 @@
 // show.c - see show.h.
 #include "runtime/report/show.h"
 #include <math.h>
+#include <string.h>
 #include "base/log.h"
 #include "base/shown.h"
 
@@ -100,8 +101,9 @@ void gr_show_evaluating(gr_show *s, const char *what, int64_t batch, int64_t bat
   double since = terminal ? s->shown : fmax(s->shown, s->eval_began);
   if (batch == batches || now - since < s->spec->every_seconds) return;
   s->shown = now;
+  const char *key = !terminal && !strcmp(what, "training") ? " (training.final_train_eval)" : "";
   gr_progress_line line =
-      gr_progress_line_begin((double)batch / (double)batches, "evaluating the %s set", what);
+      gr_progress_line_begin((double)batch / (double)batches, "evaluating the %s set%s", what, key);
   gr_progress_line_put(&line, DROP_RATE, GR_TINT_NONE, "batch %lld/%lld", (long long)batch,
                        (long long)batches);
   if (batch > 0)

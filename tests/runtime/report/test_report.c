@@ -296,9 +296,9 @@ static void long_evaluations(void) {
   gr_report_close_log(log);
   char *text = read_file(dir, "run.log", &len);
   const char *want =
-      "evaluating the training set  batch 3/10  eta 0:28\n"
-      "evaluating the training set  batch 6/10  eta 0:16\n"
-      "evaluating the training set  batch 9/10  eta 0:04\n";
+      "evaluating the training set (training.final_train_eval)  batch 3/10  eta 0:28\n"
+      "evaluating the training set (training.final_train_eval)  batch 6/10  eta 0:16\n"
+      "evaluating the training set (training.final_train_eval)  batch 9/10  eta 0:04\n";
   const char *found = text ? strstr(text, "evaluating") : NULL;
   CHECK(found && !strcmp(found, want), "%s", text);
   CHECK(text && strstr(text, "step 3/9") && strstr(text, "step 5/9"), "%s", text);
