@@ -153,6 +153,32 @@ static void keeps_pages(void) {
   gr_parquet_close(&file);
 }
 
+// However many pages are kept, each is found again; those that were read longest ago are dropped
+// first, whatever was read in between. The same page of other lists is another.
+static void keeps_many_pages(void) {
+  enum { LISTS = 400 };
+  gr_parquet file;
+  gr_parquet_pages *lists = GR_NEW(arena, gr_parquet_pages, LISTS);
+  const gr_bytes *texts[LISTS];
+  gr_kept_pages *kept = gr_kept_open(1 << 24);
+  MUST(gr_parquet_open(arena, SAMPLES "/kinds-1.parquet", &file));
+  for (int i = 0; i < LISTS; i++) {
+    MUST(gr_parquet_list(arena, &file, gr_parquet_find(&file, "name"), &lists[i]));
+    texts[i] = read_kept(kept, &lists[i], 0);
+    for (int k = 0; k < i; k++) CHECK(texts[i] != texts[k], "lists %d and %d share a page", i, k);
+  }
+  for (int i = LISTS - 1; i >= 0; i--)
+    CHECK(read_kept(kept, &lists[i], 0) == texts[i], "the page of list %d is kept", i);
+  gr_kept_limit(kept, LISTS / 2 * gr_kept_bytes(&lists[0], 0));
+  for (int i = 0; i < LISTS / 2; i++)
+    CHECK(read_kept(kept, &lists[i], 0) == texts[i], "list %d was read last", i);
+  for (int i = 1; i < LISTS / 2; i++) (void)read_kept(kept, &lists[LISTS - i], 0);
+  CHECK(read_kept(kept, &lists[LISTS / 2 - 1], 0) == texts[LISTS / 2 - 1],
+        "all but one is dropped");
+  gr_kept_close(kept);
+  gr_parquet_close(&file);
+}
+
 typedef struct readers {
   gr_kept_pages *kept;
   const gr_parquet_pages *list;
@@ -193,11 +219,12 @@ static void shares_pages(void) {
 
 int main(int argc, char **argv) {
   arena = gr_arena_create();
-  int code = RUN(argc, argv, {"same_as_files", same_as_files},
-                 {"takes_a_limit_of_rows", takes_a_limit_of_rows},
-                 {"says_which_columns_are_wrong", says_which_columns_are_wrong},
-                 {"says_which_rows_are_wrong", says_which_rows_are_wrong},
-                 {"keeps_pages", keeps_pages}, {"shares_pages", shares_pages});
+  int code =
+      RUN(argc, argv, {"same_as_files", same_as_files},
+          {"takes_a_limit_of_rows", takes_a_limit_of_rows},
+          {"says_which_columns_are_wrong", says_which_columns_are_wrong},
+          {"says_which_rows_are_wrong", says_which_rows_are_wrong}, {"keeps_pages", keeps_pages},
+          {"keeps_many_pages", keeps_many_pages}, {"shares_pages", shares_pages});
   gr_arena_destroy(arena);
   return code;
 }
