@@ -3,10 +3,12 @@
 #include <stddef.h>
 #include <string.h>
 #include "base/output.h"
+#include "base/work.h"
 #include "cli/commands.h"
 #include "cli/new_own.h"
 #include "compose/schema/schema.h"
 #include "job/job.h"
+#include "runtime/launch/launch.h"
 
 typedef struct options {
   const char *data, *user_data, *label;
@@ -146,21 +148,43 @@ static gr_status try_training(gr_new_own *p, const char *dir, const char *data) 
                         .n_overrides = 2};
   gr_text notes = gr_text_make(p->arena);
   gr_job j = {0};
+  gr_work work;
+  gr_work_begin(&work, gr_launch_work_shown(), "trying the project", 0);
   gr_status s = gr_job_compose(p->arena, &args, &j);
   s = s ? s : gr_job_plan(&j, 1);
   s = s ? s : gr_dataset_check_files(j.spec.data, 0, 1);
   s = s ? s : try_samples(p->arena, j.spec.data);
+  gr_work_end(&work);
   if (!s) gr_dataset_notes(j.spec.data, &notes);
   if (notes.len) gr_text_printf(&p->said, "%s\n", notes.chars);
   gr_job_close(&j);
   return of_data(p->arena, s, dir, data);
 }
 
+static const char *copy(gr_arena *a, const char *text) {
+  return text ? gr_arena_strdup(a, text) : NULL;
+}
+
+// What is read is in an arena of its own, which ends before the project opens the data again: a
+// table may take gigabytes.
+static gr_status look(gr_new_own *p, const char *data) {
+  gr_arena *scratch = gr_arena_create();
+  gr_new_own found = {.arena = scratch, .label = p->label, .said = gr_text_make(scratch)};
+  gr_work work;
+  gr_work_begin(&work, gr_launch_work_shown(), "reading the data", 0);
+  gr_status s = gr_new_look(&found, data);
+  gr_work_end(&work);
+  p->kind = found.kind, p->config = copy(p->arena, found.config);
+  p->graph = copy(p->arena, found.graph), p->manifest = copy(p->arena, found.manifest);
+  gr_text_put(&p->said, found.said.chars);
+  return gr_arena_end(scratch, s);
+}
+
 static gr_status make(gr_arena *a, const gr_args *args) {
   const options *flags = args->options;
   gr_new_own p = {.arena = a, .label = flags->label, .said = gr_text_make(a)};
   GR_TRY(check(args));
-  GR_TRY(flags->user_data ? of_data(a, gr_new_look(&p, flags->user_data), "//", flags->user_data)
+  GR_TRY(flags->user_data ? of_data(a, look(&p, flags->user_data), "//", flags->user_data)
                           : find_kind(flags->data ? flags->data : gr_new_kinds[0].name, &p.kind));
   const char *dir = gr_path_trimmed(a, args->config);
   gr_output_folder *folder;  // whole, or not there at all
