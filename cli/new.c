@@ -175,7 +175,9 @@ static gr_status look(gr_new_own *p, const char *data) {
   gr_status s = gr_new_look(&found, data);
   gr_work_end(&work);
   p->kind = found.kind, p->config = copy(p->arena, found.config);
-  p->graph = copy(p->arena, found.graph), p->manifest = copy(p->arena, found.manifest);
+  p->graph = copy(p->arena, found.graph), p->lines = copy(p->arena, found.lines);
+  p->validation = copy(p->arena, found.validation);
+  p->lines_file = found.lines_file;  // is static
   gr_text_put(&p->said, found.said.chars);
   return gr_arena_end(scratch, s);
 }
