@@ -26,6 +26,10 @@ typedef struct gr_samples {
 } gr_samples;
 // All operands, of a kernel that computes each sample by itself.
 static const gr_samples gr_each = {~0U, false}, gr_together = {0, false};
+// The same of a kernel of rows along the last axis: a vector is one row, which is not divided.
+static inline gr_samples gr_samples_of_rows(const gr_type *x) {
+  return x->rank > 1 ? gr_each : gr_together;
+}
 // Runs a kernel for f32 on operands and results of a narrow type, which are converted in scratch
 // memory, a part of the samples at a time, a tile (gr_launch.whole); the kernel's own scratch
 // follows.

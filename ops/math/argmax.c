@@ -37,7 +37,13 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, run_f32); }
+static gr_status run_narrow(const gr_launch *l) {
+  return gr_run_widened(l, gr_samples_of_rows(l->in_type), run_f32);
+}
+
+static size_t scratch(const gr_op_call *s) {
+  return gr_widened_scratch(s, gr_samples_of_rows(s->in), 0);
+}
 
 GR_CU(argmax);
 
@@ -81,6 +87,7 @@ static void read(gr_onnx_reading *r) {
 static const gr_case cases[] = {
     {{"f32[4,6]"}},
     {{"f32[2,3,37]"}},
+    {{"f32[12]"}},
     {{"f32[4,6]"}, .fill = "m"},  // equal elements
     {{"i32[4,6]"}, .fails = "must be a float"},
     {{0}},
@@ -95,7 +102,7 @@ const gr_op gr_op_argmax = {
     .cpu = argmax_cpu,
     .fast_f32 = run_f32,
     .fast_narrow = run_narrow,
-    .scratch = gr_each_scratch,
+    .scratch = scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"ArgMax", read}, {"ArgMin", read, &gr_op_neg}),

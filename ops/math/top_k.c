@@ -173,14 +173,12 @@ static gr_status top_k_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_samples samples_of(const gr_type *x) { return x->rank > 1 ? gr_each : gr_together; }
-
 static gr_status top_k_narrow(const gr_launch *l) {
-  return gr_run_widened(l, samples_of(l->in_type), top_k_f32);
+  return gr_run_widened(l, gr_samples_of_rows(l->in_type), top_k_f32);
 }
 
 static size_t scratch(const gr_op_call *s) {
-  return gr_widened_scratch(s, samples_of(s->in), room_of(gr_last(s->in), gr_last(s->out)));
+  return gr_widened_scratch(s, gr_samples_of_rows(s->in), room_of(gr_last(s->in), gr_last(s->out)));
 }
 
 GR_CU(top_k);
@@ -226,6 +224,7 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct top_k){6}},
     {{"f32[3,200]"}, .attr = &(struct top_k){40}},
     {{"f32[2,9,260]"}, .attr = &(struct top_k){260}},
+    {{"f32[12]"}, .attr = &(struct top_k){5}},
     {{"f32[4,6]"}, .attr = &(struct top_k){7}, .fails = "the 7 largest of 6 elements"},
     {{"i32[4,6]"}, .attr = &(struct top_k){2}, .fails = "must be a float"},
     {{0}},

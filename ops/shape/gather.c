@@ -137,15 +137,13 @@ static gr_status scatter_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_samples samples_of(const gr_type *x) { return x->rank > 1 ? gr_each : gr_together; }
-
 static gr_status scatter_run_narrow(const gr_launch *l) {
   GR_TRY(add_check(l));  // of all samples: an error counts from the first one
-  return gr_run_widened(l, samples_of(l->in_type), scatter_run_fast);
+  return gr_run_widened(l, gr_samples_of_rows(l->in_type), scatter_run_fast);
 }
 
 static size_t scatter_scratch(const gr_op_call *s) {
-  return gr_is_narrow(s->in[0].dtype) ? gr_widened_scratch(s, samples_of(s->in), 0) : 0;
+  return gr_is_narrow(s->in[0].dtype) ? gr_widened_scratch(s, gr_samples_of_rows(s->in), 0) : 0;
 }
 
 static gr_status scatter_gpu(gr_gpu_call *g) {
