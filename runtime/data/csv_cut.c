@@ -111,8 +111,8 @@ static gr_status cut_rows(gr_cut *r) {
 
 // ---- The line of names --------------------------------------------------------------------------
 
-// The cells of a file that is not the first move; those of the first, which may have all rows, stay
-// where they are, and the row's own before them.
+// The cells of a file behind others with rows move; those of the first, which may have all rows,
+// stay where they are, and the row's own before them.
 static void drop_row(gr_cut *r, size_t row, size_t cell) {
   char **cells = r->cells + cell;
   size_t width = (size_t)r->width;
@@ -120,7 +120,7 @@ static void drop_row(gr_cut *r, size_t row, size_t cell) {
   if (row)
     r->n_cells -= width, memmove(cells, cells + width, (r->n_cells - cell) * sizeof *cells);
   else
-    r->head = width;
+    r->head = cell + width;
   memmove(r->lines + row, r->lines + row + 1, (r->n_rows - row) * sizeof *r->lines);
 }
 

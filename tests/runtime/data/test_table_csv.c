@@ -45,6 +45,28 @@ static void reads_without_header(void) {
   gr_arena_destroy(arena);
 }
 
+// The first files of several may have no more than their line of names.
+static void skips_files_without_rows(void) {
+  static const char *const texts[] = {"a,b\n", "a,b\n", "a,b\n1,2\n3,4\n", "a,b\n", "a,b\n5,6\n"};
+  enum { FILES = sizeof texts / sizeof *texts };
+  const char *paths[FILES];
+  gr_arena *arena = gr_arena_create();
+  gr_csv t;
+  for (int i = 0; i < FILES; i++) {
+    paths[i] = gr_arena_strdup(arena, fixture_path("t%d.csv", i));
+    fixture_text(paths[i], texts[i]);
+  }
+  for (int first = 0; first < 3; first++) {
+    MUST(gr_csv_read_all(arena, paths + first, FILES - first, &named, &t));
+    CHECK(t.rows == 3 && t.columns[1].type == GR_COLUMN_INT, "%u rows", t.rows);
+    for (uint32_t row = 0; row < t.rows && t.columns[1].ints; row++)
+      CHECK(t.columns[0].ints[row] == 2 * row + 1 && t.columns[1].ints[row] == 2 * row + 2,
+            "row %u", row);
+    CHECK(gr_csv_place(&t, 2).file == paths[4] && t.lines[2] == 2, "where the last row is");
+  }
+  gr_arena_destroy(arena);
+}
+
 static void refuses_bad_tables(void) {
   static const struct {
     const char *text, *message;
@@ -327,6 +349,7 @@ static void survives_any_text(void) {
 int main(int argc, char **argv) {
   return RUN(
       argc, argv, {"reads_columns", reads_columns}, {"reads_without_header", reads_without_header},
+      {"skips_files_without_rows", skips_files_without_rows},
       {"finds_wrong_delimiters", finds_wrong_delimiters},
       {"refuses_what_is_no_text", refuses_what_is_no_text},
       {"finds_rows_for_names", finds_rows_for_names},
