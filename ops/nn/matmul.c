@@ -37,24 +37,32 @@ static bool is_product(const gr_graph *g, gr_val z) {
 }
 
 // Whether a value adds up narrow products over rows, as the gradient of a weight that is used
-// several times does. Sums of others are as large as activations, of which bytes count.
-static bool adds_products(const gr_graph *g, gr_val z) {
+// several times does, and no more than `left` of them: sums of sums that are read twice are of as
+// many as there are ways to them. Sums of others are as large as activations, of which bytes count.
+static bool adds_products(const gr_graph *g, gr_val z, int *left) {
   const gr_node *n = gr_maker(g, z);
-  if (n && n->op == &gr_op_add) return adds_products(g, n->in[0]) && adds_products(g, n->in[1]);
-  return is_product(g, z) && ((const struct matmul *)n->attr)->sum;
+  if (n && n->op == &gr_op_add)
+    return adds_products(g, n->in[0], left) && adds_products(g, n->in[1], left);
+  return --*left >= 0 && is_product(g, z) && ((const struct matmul *)n->attr)->sum;
 }
 
-gr_val gr_cast_product(gr_builder *b, gr_val z, gr_dtype to) {
+static gr_val widened(gr_builder *b, gr_val z) {
   if (b->err) return GR_NONE;
-  if (to != GR_F32 || !(is_product(b->g, z) || adds_products(b->g, z))) return gr_cast(b, z, to);
   const gr_node *n = gr_maker(b->g, z);
   if (n->op == &gr_op_add) {
-    gr_val y = n->in[1], x = gr_cast_product(b, n->in[0], to);
-    return gr_add(b, x, gr_cast_product(b, y, to));
+    gr_val y = n->in[1], x = widened(b, n->in[0]);
+    return gr_add(b, x, widened(b, y));
   }
   struct matmul wide = *(const struct matmul *)n->attr;
   wide.wide = true;
   return GR_EMIT(b, &gr_op_matmul, &wide, n->in[0], n->in[1]);
+}
+
+gr_val gr_cast_product(gr_builder *b, gr_val z, gr_dtype to) {
+  int left = 4096;
+  if (b->err) return GR_NONE;
+  bool products = to == GR_F32 && (is_product(b->g, z) || adds_products(b->g, z, &left));
+  return products ? widened(b, z) : gr_cast(b, z, to);
 }
 
 // z = x y:  dx = dz y', dy = x' dz; the gradient of a transposed operand is the transposed product.

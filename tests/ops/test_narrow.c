@@ -3,6 +3,8 @@
 #include <math.h>
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/widen.h"
+#include "ops/nn/matmul.h"
+#include "ops/ops.h"
 #include "tests/check.h"
 
 static float value(gr_dtype d, uint32_t h) {
@@ -99,7 +101,28 @@ static void packed(void) {
   printf("  %s\n", gr_gemm_bf16_unit() ? "with instructions for bf16" : "emulated");
 }
 
+// A sum of products is added up in f32, unless it has as many terms as one whose parts are read
+// again and again.
+static void sums_of_products(void) {
+  static const struct matmul over_rows = {.ta = true, .sum = true};
+  for (int doublings = 0; doublings <= 50; doublings += 5) {
+    gr_arena *arena = gr_arena_create();
+    gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
+    gr_type t = {GR_BF16, 2, {4, 3}};
+    gr_val x = gr_leaf(&b, GR_INPUT, 0, "x", t, gr_layout_replicated);
+    gr_val z = GR_EMIT(&b, &gr_op_matmul, &over_rows, x, x);
+    for (int i = 0; i < doublings; i++) z = gr_add(&b, z, z);
+    gr_val y = gr_cast_product(&b, z, GR_F32);
+    const gr_op *last = gr_maker(b.g, y)->op;
+    MUST(b.err);
+    CHECK(gr_at(b.g, y)->type.dtype == GR_F32, "the dtype");
+    CHECK((last == &gr_op_cast) == (doublings > 10), "2^%d products end with %s", doublings,
+          last->name);
+    gr_arena_destroy(arena);
+  }
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"values", values}, {"roundings", roundings}, {"arrays", arrays},
-             {"packed", packed});
+             {"sums_of_products", sums_of_products}, {"packed", packed});
 }
