@@ -151,23 +151,27 @@ static void top_of_piece(void *arg, int64_t begin, int64_t end) {
   top_of_rows(arg, begin, end, NULL);
 }
 
+static int64_t parts_of(const gr_type *x) { return gr_min_i64(gr_rows(x), PARTS); }
+
 // Part i of the rows, which has working memory of its own.
 static void sort_parts(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
-  int64_t rows = gr_rows(l->in_type), each = (rows + PARTS - 1) / PARTS;
+  int64_t rows = gr_rows(l->in_type), parts = parts_of(l->in_type);
+  int64_t each = (rows + parts - 1) / parts;
   for (int64_t i = begin; i < end; i++)
     top_of_rows(l, gr_min_i64(rows, i * each), gr_min_i64(rows, (i + 1) * each),
                 (item *)l->scratch + i * 2 * gr_last(l->in_type));
 }
 
-static size_t room_of(int64_t n, int64_t k) {
-  return sorts(n, k) ? sizeof(item) * (size_t)(PARTS * 2 * n) : 0;
+static size_t room_of(const gr_type *x, int64_t k) {
+  int64_t n = gr_last(x);
+  return sorts(n, k) ? sizeof(item) * (size_t)(parts_of(x) * 2 * n) : 0;
 }
 
 static gr_status top_k_f32(const gr_launch *l) {
   int64_t n = gr_last(l->in_type);
   if (sorts(n, gr_last(l->out_type)))
-    gr_parallel(l, PARTS, 1, sort_parts, (void *)l);
+    gr_parallel(l, parts_of(l->in_type), 1, sort_parts, (void *)l);
   else
     gr_parallel(l, gr_rows(l->in_type), 1 + 4096 / n, top_of_piece, (void *)l);
   return GR_OK;
@@ -178,7 +182,7 @@ static gr_status top_k_narrow(const gr_launch *l) {
 }
 
 static size_t scratch(const gr_op_call *s) {
-  return gr_widened_scratch(s, gr_samples_of_rows(s->in), room_of(gr_last(s->in), gr_last(s->out)));
+  return gr_widened_scratch(s, gr_samples_of_rows(s->in), room_of(s->in, gr_last(s->out)));
 }
 
 GR_CU(top_k);

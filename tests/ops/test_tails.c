@@ -92,6 +92,8 @@ static void sorted(void) {
     use u, v;
     MUST(use_of_case(&u, gr_op_find("top_k"), &c, 1));
     for (int i = 0; i < 2 * N; i++) value_put(&u.in[0], i, some[(i * i + i / 7) % 11]);
+    size_t room = u.call.op->scratch(&u.call);
+    CHECK(room == (k == N ? 2 * 2 * N * sizeof(int64_t) : 0), "%zu bytes to sort two rows", room);
     v = u;
     MUST(use_run(&u, u.call.op->cpu, NULL));
     MUST(use_run(&v, gr_op_fast(&v.call), NULL));
