@@ -6,6 +6,7 @@ foreach(test ops formula padding gradients fastmath narrow sources corners sampl
   target_link_libraries(test_${test} test_ops_bench)
   add_test(NAME ops.${test} COMMAND test_${test})
 endforeach()
+target_link_libraries(test_tails gr_exec)  # its threads
 # The vectorised functions as kernels have them, and as they are where the processor fuses no product with a sum.
 add_executable(test_fastmath_unfused ops/test_fastmath.c)
 target_link_libraries(test_fastmath_unfused test_ops_bench)

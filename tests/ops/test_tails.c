@@ -2,6 +2,7 @@
 // all digits there, which bounds on absolute errors cannot see; and which kernels there are.
 #include <math.h>
 #include <string.h>
+#include "runtime/device/threads.h"
 #include "tests/check.h"
 #include "tests/ops/bench.h"
 
@@ -105,6 +106,27 @@ static void sorted(void) {
   }
 }
 
+// Threads that sort rows at the same time, each in working memory of its own.
+static void sorted_at_once(void) {
+  enum { ROUNDS = 5 };
+  const int64_t k = 2000;
+  gr_case c = {{"f32[64,2000]"}, .attr = &k};
+  gr_cpu *cpu;
+  use u, v;
+  MUST(gr_cpu_create(4, true, &cpu));
+  MUST(use_of_case(&u, gr_op_find("top_k"), &c, 1));
+  v = u;
+  MUST(use_run(&u, gr_op_fast(&u.call), NULL));
+  for (int i = 0; i < ROUNDS; i++) {
+    MUST(use_run(&v, gr_op_fast(&v.call), cpu));
+    for (int o = 0; o < 2; o++)
+      CHECK(!memcmp(u.out[o].data, v.out[o].data, gr_type_bytes(&u.call.out[o])), "round %d", i);
+  }
+  value_free(&v.out[0]), value_free(&v.out[1]);
+  use_free(&u);
+  gr_cpu_destroy(cpu);
+}
+
 // Ops that have a faster kernel in f32 alone: in mixed precision they are given f32 (gr_op.amp), or
 // are made for what is, as weights are. cast: to whole numbers.
 static bool is_given_f32(const gr_op *op) {
@@ -141,5 +163,5 @@ static void fast_in_both(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"tails", tails}, {"softplus", softplus}, {"sorted", sorted},
-             {"fast_in_both", fast_in_both});
+             {"sorted_at_once", sorted_at_once}, {"fast_in_both", fast_in_both});
 }
