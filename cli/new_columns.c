@@ -1,5 +1,6 @@
 // new_columns.c - see new_columns.h.
 #include "cli/new_columns.h"
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 #include "runtime/data/table/columns.h"
@@ -37,6 +38,16 @@ static bool has_few(const gr_csv *t, int column) {
   return distinct > 1 && distinct <= FEW && 2 * (uint64_t)rows > t->rows;
 }
 
+bool gr_new_is_value(const gr_csv *t, int label, uint32_t *distinct) {
+  uint32_t rows;
+  *distinct = gr_csv_distinct(t, label, &rows);
+  const gr_column *c = &t->columns[label];
+  bool whole = true;  // 1.0 is
+  for (uint32_t i = 0; i < t->rows && c->type == GR_COLUMN_FLOAT; i++)
+    whole &= gr_csv_missing(t, i, label) || floor(c->floats[i]) == c->floats[i];
+  return c->type != GR_COLUMN_TEXT && (!whole || *distinct > FEW);
+}
+
 bool gr_new_has_names(const gr_csv *t, int column) {
   uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
   return t->columns[column].type == GR_COLUMN_TEXT && distinct > FEW &&
@@ -63,6 +74,15 @@ static gr_status no_column(const gr_csv *t, const char *name) {
       "it has: %s", list);
 }
 
+// Whether rows without names begin with a class, and have numbers with fractions behind it alone,
+// as series of UCR.
+static bool begins_with_class(const gr_csv *t) {
+  uint32_t distinct;
+  bool fractions = !t->typed && !t->format.header && t->columns[0].type != GR_COLUMN_TEXT;
+  for (int c = 1; c < t->n_columns; c++) fractions &= t->columns[c].type == GR_COLUMN_FLOAT;
+  return fractions && has_few(t, 0) && !gr_new_is_value(t, 0, &distinct);
+}
+
 gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *out) {
   static const char *const usual[] = {"label",    "class",   "target",    "y",
                                       "category", "outcome", "sentiment", NULL};
@@ -70,6 +90,7 @@ gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *o
   if (given && *out < 0) return no_column(t, given);
   for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
     if (c != text && has_few(t, c)) *out = c;
+  if (*out < 0 && text < 0 && begins_with_class(t)) *out = 0;
   for (int c = t->n_columns - 1; *out < 0 && c >= 0; c--)
     if (c != text && t->columns[c].missing < t->rows && !gr_new_has_names(t, c) &&
         !gr_csv_counts_rows(t, c))
@@ -96,10 +117,13 @@ static double mean_length(const gr_csv *t, int column) {
   return t->rows ? sum / t->rows : 0;
 }
 
-// Whether a column is a number beside texts: it does not name the rows.
+// Whether a column is a number beside texts: it does not name the rows, nor their classes.
 static bool is_beside_text(const gr_csv *t, int column) {
   uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
   gr_column_type type = t->columns[column].type;
+  int numbers = 0;
+  for (int c = 0; c < t->n_columns; c++) numbers += t->columns[c].type != GR_COLUMN_TEXT;
+  if (numbers == 1 && type == GR_COLUMN_INT && distinct > 1 && distinct <= FEW) return false;
   return type == GR_COLUMN_FLOAT || (type == GR_COLUMN_INT && distinct < rows);
 }
 
@@ -133,8 +157,9 @@ int gr_new_text_tokens(const gr_csv *t, int text, int step) {
 
 bool gr_new_is_one_hot(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
+  uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
   return c->type == GR_COLUMN_TEXT && !c->numbers && !gr_csv_is_flags(t, column) &&
-         has_few(t, column);
+         has_few(t, column) && distinct < rows;  // else it names them
 }
 
 // As training without data.table.features chooses them, and those of data.table.one_hot.

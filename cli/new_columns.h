@@ -6,10 +6,14 @@
 // Reads a table as training does: CSV, JSON lines, .arff or Parquet. GR_ERR_DATA also where it has
 // no rows, or one column.
 GR_MUST_USE gr_status gr_new_read_table(gr_arena *, const char *path, gr_csv *out);
+// Whether a column has numbers to predict, and no classes: numbers are classes where there are few
+// of them, and whole. *distinct: how many different cells it has.
+bool gr_new_is_value(const gr_csv *, int column, uint32_t *distinct);
 // The column to predict: the one given by its name, else one with a usual name, else beside texts
-// the last with few values, else the last with values but `text`, which may be -1, and but those
-// of names (gr_new_has_names) and of the numbers of rows; else beside texts the last of other
-// texts. GR_ERR_USAGE: there is no column of that name.
+// the last with few values, else of rows without names, of a class and fractions, the first, else
+// the last with values but `text`, which may be -1, and but those of names (gr_new_has_names) and
+// of the numbers of rows; else beside texts the last of other texts. GR_ERR_USAGE: there is no
+// column of that name.
 GR_MUST_USE gr_status gr_new_find_label(const gr_csv *, const char *given, int text, int *out);
 // The column of texts: one with a usual name, or, where no column but `label` (-1: it is not known)
 // is of numbers, the one with the longest texts of several words, which are of 16 bytes and more on

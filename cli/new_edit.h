@@ -8,7 +8,8 @@
 typedef struct gr_new_own {
   gr_arena *arena;
   const char *label;  // the column to predict of a table; NULL: one with a usual name, or the last
-  gr_text said;       // what was found
+  const char *untested;  // where it is NULL: the column that a table for tests lacks; or NULL
+  gr_text said;          // what was found
   const gr_new_kind *kind;
   const char *config;  // the kind's config.yaml with the data's path, columns and format
   const char *graph;   // its graph.yaml; NULL: as the kind has it

@@ -172,77 +172,136 @@ gr_status gr_new_find_listed_images(gr_new_own *o, const char *dir, bool *found)
   return GR_OK;
 }
 
+// The names in a folder that images are looked for by; of a file, or where it cannot be read: none.
+static gr_names shown(gr_arena *a, const char *dir) {
+  gr_names names = {0};
+  if (gr_is_dir(dir)) gr_status_drop(gr_file_list_folder(a, dir, &names));
+  return names;
+}
+
 // At any depth, within reason: a link may lead upwards.
 static int count_files(gr_arena *a, const gr_new_files *f, const char *dir, int depth) {
   enum { MOST = 8 };
-  int n = 0, files = 0;
-  const char **names = depth < MOST && gr_is_dir(dir) ? gr_list_dir(a, dir, &n) : NULL;
-  for (int i = 0; i < n; i++)
-    files += is_of(f, names[i])
+  int files = 0;
+  gr_names names = depth < MOST ? shown(a, dir) : (gr_names){0};
+  for (int i = 0; i < names.n; i++)
+    files += is_of(f, names.items[i])
                  ? 1
-                 : count_files(a, f, gr_arena_printf(a, "%s/%s", dir, names[i]), depth + 1);
+                 : count_files(a, f, gr_arena_printf(a, "%s/%s", dir, names.items[i]), depth + 1);
   return files;
 }
 
 // The folders of a folder that have files; *only: the last of them.
 static int count_classes(gr_arena *a, const gr_new_files *f, const char *dir, int *files,
                          const char **only) {
-  int n, classes = 0;
-  const char **names = gr_is_dir(dir) ? gr_list_dir(a, dir, &n) : (n = 0, NULL);
+  gr_names names = shown(a, dir);
+  int classes = 0;
   *files = 0;
-  for (int i = 0; i < n; i++) {
-    const char *inner = gr_arena_printf(a, "%s/%s", dir, names[i]);
-    bool class = gr_is_dir(inner) && !(f->except && !strcmp(names[i], f->except));
+  for (int i = 0; i < names.n; i++) {
+    const char *inner = gr_arena_printf(a, "%s/%s", dir, names.items[i]);
+    bool class = gr_is_dir(inner) && !(f->except && !strcmp(names.items[i], f->except));
     int here = class ? count_files(a, f, inner, 1) : 0;
     if (here) *only = inner, *files += here, classes++;
   }
   return classes;
 }
 
+// ---- Splits -------------------------------------------------------------------------------------
+
+// What is of a split, in the order of gr_table_use.
+typedef struct part {
+  const char *path;  // NULL: it has no classes
+  const char *flat;  // a folder without classes; NULL: there is none
+  int files, classes;
+} part;
+
+// The classes of a split's folder may be within the only folder there: test_set/test_set/cats.
+static void find_part(gr_arena *a, const gr_new_files *f, const char *dir, part *p) {
+  const char *path = dir, *only = dir;
+  int files, classes;
+  if (!count_files(a, f, dir, 1)) return;
+  while ((classes = count_classes(a, f, path, &files, &only)) == 1) path = only;
+  if (classes)
+    *p = (part){path, p->flat, files, classes};
+  else
+    p->flat = dir;
+}
+
+static void say_unused(gr_new_own *o, const char *path) {
+  if (path) gr_text_printf(&o->said, "not used: '%s'\n", path);
+}
+
 // Archives have a folder of each split: train/cats and val/cats, or test/cats.
 static gr_status make_splits(gr_new_own *o, const gr_new_files *f, const char *path, bool *found) {
-  const char *only, *part[3] = {NULL}, *key = f->source->path_key;
-  int n, files[3], classes[3];
-  const char **names = gr_list_dir(o->arena, path, &n);
-  for (int i = 0; i < n; i++) {
-    gr_split split = GR_SPLIT_TRAIN;
-    const char *inner = gr_arena_printf(o->arena, "%s/%s", path, names[i]);
-    int k = gr_split_by_word(names[i], &split) ? (int)split : !strcasecmp(names[i], "test") ? 2 : 3;
-    if (k < 3) classes[k] = count_classes(o->arena, f, inner, &files[k], &only);
-    if (k < 3 && classes[k] > 1) part[k] = inner;
-  }
-  int k = part[1] ? 1 : 2;
-  *found = part[0] && part[k];
+  part parts[GR_TABLE_ANY + 1] = {{0}};
+  gr_names names = shown(o->arena, path);
+  for (int i = 0; i < names.n; i++)
+    find_part(o->arena, f, gr_arena_printf(o->arena, "%s/%s", path, names.items[i]),
+              &parts[gr_file_list_use(names.items[i])]);
+  const part *train = &parts[GR_TABLE_TRAINS], *test = &parts[GR_TABLE_OTHER],
+             *other = parts[GR_TABLE_VALIDATES].path ? &parts[GR_TABLE_VALIDATES] : test;
+  *found = train->path && (other->path || other->flat);
   if (!*found) return GR_OK;
-  GR_TRY(f->begin(o, part[0]));
-  gr_new_set_classes(o, (uint32_t)classes[0]);
-  gr_text_printf(&o->said, "%d %s to train on", files[0], f->what);
-  if (f->source->one_path) return gr_text_printf(&o->said, "; not used: '%s'\n", part[k]), GR_OK;
-  gr_new_set_evaluation(o, key, part[k]);
-  gr_text_printf(&o->said, ", %d of '%s' for validation\n", files[k], part[k]);
-  if (k == 1 && part[2]) gr_text_printf(&o->said, "not used: '%s'\n", part[2]);
+  GR_TRY(f->begin(o, train->path));
+  gr_new_set_classes(o, (uint32_t)train->classes);
+  gr_text_printf(&o->said, "%d %s to train on", train->files, f->what);
+  bool evaluates = other->path && !f->source->one_path;
+  if (evaluates) {
+    gr_new_set_evaluation(o, f->source->path_key, other->path);
+    gr_text_printf(&o->said, ", %d of '%s' for validation", other->files, other->path);
+  }
+  gr_text_put(&o->said, "\n");
+  if (!evaluates) say_unused(o, other->path ? other->path : other->flat);
+  if (other == test) say_unused(o, parts[GR_TABLE_VALIDATES].flat);
+  if (other != test) say_unused(o, test->path ? test->path : test->flat);
   return GR_OK;
 }
 
-// Files of train and test that are in no folders are no classes, which are called so.
-static gr_status check_classes(const gr_new_own *o, const gr_new_files *f, const char *path) {
-  int n, splits = 0;
-  const char **names = gr_list_dir(o->arena, path, &n);
-  for (int i = 0; i < n; i++) {
-    gr_split split;
-    const char *inner = gr_arena_printf(o->arena, "%s/%s", path, names[i]);
-    bool known = gr_split_by_word(names[i], &split) || !strcasecmp(names[i], "test");
-    if (!gr_is_dir(inner) || !count_files(o->arena, f, inner, 1)) continue;
-    if (!known) return GR_OK;
-    splits++;
+// A folder called as a split is, for training before others, of those in it that have files; or
+// NULL.
+static const char *split_within(gr_arena *a, const gr_new_files *f, const char *dir) {
+  const char *found = NULL;
+  gr_names names = shown(a, dir);
+  for (int i = 0; i < names.n; i++) {
+    const char *inner = gr_arena_printf(a, "%s/%s", dir, names.items[i]);
+    gr_table_use use = gr_file_list_use(names.items[i]);
+    if (use == GR_TABLE_ANY || (found && use != GR_TABLE_TRAINS)) continue;
+    if (count_files(a, f, inner, 1)) found = inner;
   }
-  if (!splits) return GR_OK;
+  return found;
+}
+
+// Folders of train and test are no classes, nor are those that have such: images/train.
+static gr_status check_classes(const gr_new_own *o, const gr_new_files *f, const char *path) {
+  const char *within = NULL, *split = split_within(o->arena, f, path);
+  gr_names names = shown(o->arena, path);
+  for (int i = 0; i < names.n; i++) {
+    const char *inner = gr_arena_printf(o->arena, "%s/%s", path, names.items[i]);
+    if (!count_files(o->arena, f, inner, 1)) continue;
+    within = split_within(o->arena, f, inner);
+    if (gr_file_list_use(names.items[i]) == GR_TABLE_ANY && !within) return GR_OK;
+  }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                          "'%s' has %s in folders called as splits are, and none for each class",
                          path, f->what),
-                 "train/cats/1 and train/dogs/1; or a list of the files, as metadata.csv, and "
-                 "--from=%s/train",
-                 path);
+                 "train/cats/1 and train/dogs/1, or images/1 and masks/1; or a list of the files, "
+                 "as metadata.csv%s%s",
+                 split ? ", and --from=" : "", split ? split : "");
+}
+
+// The classes are said: what a folder is called need not be what there is to predict.
+static void say_classes(gr_new_own *o, const gr_new_files *f, const char *path) {
+  enum { SAID = 5 };
+  gr_names names = shown(o->arena, path);
+  int n = 0;
+  for (int i = 0; i < names.n && n <= SAID; i++) {
+    const char *inner = gr_arena_printf(o->arena, "%s/%s", path, names.items[i]);
+    if ((f->except && !strcmp(names.items[i], f->except)) || !count_files(o->arena, f, inner, 1))
+      continue;
+    if (n < SAID) gr_text_printf(&o->said, "%s'%s'", n ? ", " : ": ", names.items[i]);
+    n++;
+  }
+  gr_text_put(&o->said, n > SAID ? ", ...\n" : "\n");
 }
 
 gr_status gr_new_find_classes(gr_new_own *o, const gr_new_files *f, const char *path, bool *found) {
@@ -254,7 +313,8 @@ gr_status gr_new_find_classes(gr_new_own *o, const gr_new_files *f, const char *
   if (classes == 1) return gr_new_find_classes(o, f, only, found);
   *found = true;
   GR_TRY(f->begin(o, path));
-  gr_text_printf(&o->said, "%d %s of %d classes\n", files, f->what, classes);
+  gr_text_printf(&o->said, "%d %s of %d classes", files, f->what, classes);
+  say_classes(o, f, path);
   gr_new_set_classes(o, (uint32_t)classes);
   return GR_OK;
 }

@@ -10,14 +10,22 @@
 
 enum { VALUES = 256, IGNORED = 255, MAX_READ = 1000 };
 
-// The folder within a folder that has one of these names; NULL: there is none.
+static bool has_images(gr_arena *a, const char *dir) {
+  gr_names files = {0};
+  gr_status_drop(gr_file_list_tree(a, dir, &files));
+  int i = 0;
+  while (i < files.n && gr_source_of_file(files.items[i], NULL) != &gr_source_image) i++;
+  return i < files.n;
+}
+
+// The folder within a folder that has one of these names, and images; NULL: there is none.
 static const char *find_folder(gr_arena *a, const char *path, const char *const *words) {
   int n;
   const char **names = gr_list_dir(a, path, &n);
   for (; *words; words++)
     for (int i = 0; i < n; i++) {
       const char *inner = gr_arena_printf(a, "%s/%s", path, names[i]);
-      if (!strcasecmp(names[i], *words) && gr_is_dir(inner)) return inner;
+      if (!strcasecmp(names[i], *words) && gr_is_dir(inner) && has_images(a, inner)) return inner;
     }
   return NULL;
 }
@@ -75,22 +83,91 @@ static void set_values(gr_new_own *o, bool seen[VALUES], uint32_t n) {
   gr_new_set_classes(o, classes);
 }
 
-gr_status gr_new_find_masks(gr_new_own *o, const char *path, bool *found) {
+// A folder of images beside one of their masks.
+typedef struct pair {
+  const char *images, *masks;  // NULL: there is none
+} pair;
+
+static pair find_pair(gr_arena *a, const char *path) {
   static const char *const of_images[] = {"images", "image", "imgs", "img", "JPEGImages", NULL};
   static const char *const of_masks[] = {"masks",      "mask",  "annotations",       "labels",
                                          "annotation", "label", "SegmentationClass", NULL};
-  const char *images = find_folder(o->arena, path, of_images);
-  const char *masks = find_folder(o->arena, path, of_masks);
+  return (pair){find_folder(a, path, of_images), find_folder(a, path, of_masks)};
+}
+
+// The pairs in the folders of splits: train/images and train/masks.
+static void find_split_pairs(gr_arena *a, const char *path, pair pairs[GR_TABLE_ANY + 1]) {
+  int n;
+  const char **names = gr_list_dir(a, path, &n);
+  for (int i = 0; i < n; i++) {
+    const char *inner = gr_arena_printf(a, "%s/%s", path, names[i]);
+    gr_table_use use = gr_file_list_use(names[i]);
+    if (use != GR_TABLE_ANY && gr_is_dir(inner)) pairs[use] = find_pair(a, inner);
+  }
+}
+
+// The mask of an image, as training looks for it; NULL: there is none.
+static const char *find_mask(gr_arena *a, const pair *p, const char *image) {
+  static const char *const endings[] = {".png", "_mask.png", ".pgm", ".npy"};
+  const char *within = image + strlen(p->images), *dot = strrchr(within, '.');
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    const char *mask =
+        gr_arena_printf(a, "%s%.*s%s", p->masks, (int)(dot - within), within, endings[i]);
+    if (gr_is_file(mask)) return mask;
+  }
+  return NULL;
+}
+
+static void put_cell(gr_text *t, const char *text, char end) {
+  gr_text_put(t, "\"");
+  for (; *text; text++) gr_text_printf(t, *text == '"' ? "\"%c" : "%c", *text);
+  gr_text_printf(t, "\"%c", end);
+}
+
+// Of images of which some have no masks, as VOC's, those that have are listed; where all have, or
+// none, training looks for them.
+static gr_status list_masked(gr_new_own *o, const pair *p) {
+  gr_text list = gr_text_make(o->arena);
+  gr_names files;
+  int without = 0, with = 0;
+  GR_TRY(gr_file_list_tree(o->arena, p->images, &files));
+  gr_text_put(&list, "path,mask\n");
+  for (int i = 0; i < files.n; i++) {
+    if (gr_source_of_file(files.items[i], NULL) != &gr_source_image) continue;
+    const char *mask = find_mask(o->arena, p, files.items[i]);
+    without += !mask, with += mask != NULL;
+    if (mask) put_cell(&list, files.items[i], ','), put_cell(&list, mask, '\n');
+  }
+  if (!with || !without) return GR_OK;
+  o->lines_file = "masked.csv", o->lines = list.chars;
+  gr_new_name(o, "path", o->lines_file);
+  gr_new_drop(o, "masks");
+  gr_text_printf(&o->said, "%d image%s without a mask left out\n", without, gr_text_s(without));
+  return GR_OK;
+}
+
+gr_status gr_new_find_masks(gr_new_own *o, const char *path, bool *found) {
+  pair train = find_pair(o->arena, path), pairs[GR_TABLE_ANY + 1] = {{0}};
+  if (!train.images || !train.masks)
+    find_split_pairs(o->arena, path, pairs), train = pairs[GR_TABLE_TRAINS];
+  const pair *test = &pairs[GR_TABLE_OTHER];
+  const pair *other = pairs[GR_TABLE_VALIDATES].masks ? &pairs[GR_TABLE_VALIDATES] : test;
   bool seen[VALUES] = {false};
   int n;
   *found = false;
-  if (!images || !masks) return GR_OK;
-  GR_TRY(find_values(o->arena, masks, seen, &n));
-  if (!n) return GR_OK;
-  gr_new_begin(o, "segmentation", "path", images);
-  gr_new_name(o, "masks", masks);
-  set_values(o, seen, (uint32_t)n);
+  if (!train.images || !train.masks) return GR_OK;
+  GR_TRY(find_values(o->arena, train.masks, seen, &n));
   *found = true;
+  gr_new_begin(o, "segmentation", "path", train.images);
+  gr_new_name(o, "masks", train.masks);
+  set_values(o, seen, (uint32_t)n);
+  if (!other->images || !other->masks) return list_masked(o, &train);
+  gr_new_set_evaluation(o, "path", other->images);
+  gr_new_add(o, "masks",
+             gr_arena_printf(o->arena, "eval_masks: %s   # of the images for validation",
+                             gr_new_quoted(o, other->masks)));
+  gr_text_printf(&o->said, "for validation: '%s'\n", other->images);
+  if (other != test && test->images) gr_text_printf(&o->said, "not used: '%s'\n", test->images);
   return GR_OK;
 }
 

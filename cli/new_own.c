@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/new_columns.h"
 #include "cli/new_edit.h"
+#include "cli/new_folders.h"
 #include "cli/new_images.h"
 #include "cli/new_lists.h"
 #include "cli/new_recordings.h"
@@ -125,7 +126,7 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);
-  GR_TRY(gr_new_find_label(&t, o->label, text, &label));
+  GR_TRY(gr_new_find_label(&t, o->label ? o->label : o->untested, text, &label));
   bool value = gr_new_is_value(&t, label, &classes);
   if (classes < 2)
     return gr_hint(
@@ -226,25 +227,13 @@ static gr_status look_at_lines(gr_new_own *o, const char *path) {
 
 // ---- Folders ----------------------------------------------------------------------------------
 
-// What cannot be read is not what is not there. Folders are looked into within reason: a link may
-// lead upwards.
-static gr_status check_readable(gr_arena *a, const char *dir, int depth) {
-  enum { MOST = 8 };
-  gr_names names;
-  GR_TRY(gr_file_list_folder(a, dir, &names));
-  for (int i = 0; i < names.n && depth < MOST; i++) {
-    const char *inner = gr_arena_printf(a, "%s/%s", dir, names.items[i]);
-    if (gr_is_dir(inner)) GR_TRY(check_readable(a, inner, depth + 1));
-  }
-  return GR_OK;
-}
-
 // *found: the folder has tables.
 static gr_status look_at_tables(gr_new_own *o, const char *dir, bool *found) {
   gr_folder_tables t;
   *found = gr_file_list_tables(o->arena, dir, &t);
   if (!*found) return GR_OK;
   gr_text_printf(&o->said, "read: '%s'\n", t.all);
+  if (t.other) o->untested = gr_new_find_untested(o->arena, t.all, t.other);
   GR_TRY(look_at_table(o, t.all));
   bool two = !strcmp(o->kind->name, "captions");  // each source would have its key
   const char *key = strstr(o->config, " manifest: ") ? "manifest" : "path";
@@ -255,9 +244,10 @@ static gr_status look_at_tables(gr_new_own *o, const char *dir, bool *found) {
   return GR_OK;
 }
 
-static gr_status look_at_folder(gr_new_own *o, const char *path) {
+static gr_status look_at_folder(gr_new_own *o, const char *given) {
   bool images = false, recordings = false, masks;
-  GR_TRY(check_readable(o->arena, path, 0));
+  const char *files, *path = gr_new_unwrap(o->arena, given);
+  GR_TRY(gr_new_check_readable(o->arena, path));
   GR_TRY(gr_new_find_masks(o, path, &masks));
   if (masks) return GR_OK;
   GR_TRY(gr_new_find_listed_images(o, path, &images));
@@ -274,12 +264,13 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
   if (images) return GR_OK;
   GR_TRY(look_at_tables(o, path, &recordings));
   if (recordings) return GR_OK;
+  GR_TRY(gr_new_say_files(o->arena, path, &files));
   return gr_hint(
       gr_fail(
           GR_ERR_USAGE, GR_NOWHERE,
           "'%s' has no two folders of images, of recordings or of videos, one for each class, no "
-          "recordings with their texts, and no tables",
-          path),
+          "recordings with their texts, and no tables: it has %s",
+          path, files),
       "cats/1.png and dogs/1.png, or yes/1.wav and no/1.wav; images/1.png and masks/1.png, in a "
       "folder that is named, of the "
       "classes of pixels; 1.wav (or .flac) and 1.txt, or a table (.csv) with a column of "
@@ -292,17 +283,6 @@ static gr_status look_at_metadata(gr_new_own *o, const char *path, bool *found) 
   const char *name = strrchr(path, '/');
   if (strcmp(name, "/metadata.csv") != 0) return GR_OK;
   return look_at_recordings(o, gr_arena_strndup(o->arena, path, (size_t)(name - path)), found);
-}
-
-// Whether the lines of a text have fields, the same number each.
-static bool is_table(gr_arena *a, const char *path) {
-  enum { LEAST = 16 };
-  gr_csv t;
-  if (!is_of(path, ".txt")) return false;
-  gr_status s = gr_csv_read(a, path, &gr_csv_any, &t);
-  bool good = !s && t.n_columns > 1 && t.rows >= LEAST && t.format.delimiter != ' ';
-  gr_status_drop(s);
-  return good;
 }
 
 // Of a pattern its folder's; NULL: nothing is there.
@@ -335,7 +315,10 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
   if (source == &gr_source_table || (source == &gr_source_speech && !gr_is_file(path)))
     return look_at_table(o, path);
   if (source == &gr_source_speech) return look_at_lines(o, path);
-  if (source == &gr_source_corpus && is_table(o->arena, path)) return look_at_table(o, path);
+  if (source == &gr_source_corpus && is_of(path, ".txt"))
+    GR_TRY(gr_new_check_columns(o->arena, path));
+  if (source == &gr_source_corpus && is_of(path, ".txt") && gr_new_is_table(o->arena, path))
+    return look_at_table(o, path);
   if (source == &gr_source_corpus) {
     gr_new_begin(o, "text", "path", path);
     gr_text_put(&o->said, "a text\n");
@@ -346,6 +329,10 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
         gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                 "--from: '%s' has arrays, and there is no project for these", given),
         "a configuration of your own, of the source `table`: configs/digits.yaml is one");
+  if (!gr_source_of_file(path, NULL) && gr_new_is_table(o->arena, path))
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                           "--from: '%s' has the rows of a table, and is not called as one", given),
+                   "give it a name that ends in .csv, or a copy: cp %s table.csv", path);
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
       "its name says so, once it is unpacked: a table (.csv, .tsv, .jsonl, .arff, "

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/json.h"
+#include "base/work.h"
 #include "cli/new_columns.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/source.h"
@@ -47,8 +48,10 @@ static gr_status find_recording(const reading *r, const char *name, gr_loc loc, 
       *out = gr_arena_printf(r->arena, "%s/%s%s%s", r->dir, folders[i], name, endings[k]);
       if (gr_source_reads(&gr_source_speech, *out) && gr_is_file(*out)) return GR_OK;
     }
-  return gr_hint(gr_fail(GR_ERR_DATA, loc, "there is no recording '%s', nor '%s.wav'", name, name),
-                 "recordings are in the folder of their list, or in its folder wavs or clips");
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, loc, "there is no recording '%s', nor '%s.wav'", name, name),
+      "recordings are in the folder of their list, or in its folder wavs or clips; a list with "
+      "classes has the columns path and label");
 }
 
 static gr_status read_line(reading *r, char *line, gr_loc loc) {
@@ -216,6 +219,14 @@ static gr_status read_transcript(reading *r, char *line, gr_loc loc) {
   return GR_OK;
 }
 
+// Whether what is in folders of these names is used: for validation, as they say, or for training.
+static bool begin_split(reading *r, const char *folders, const char *path) {
+  gr_table_use use = gr_file_list_use(folders);
+  r->validates = use == GR_TABLE_VALIDATES;
+  if (use == GR_TABLE_OTHER && !r->out->other) r->out->other = path;
+  return use != GR_TABLE_OTHER;
+}
+
 // Those of a folder's folders train-clean-100 and dev-clean are for its splits.
 static gr_status read_transcripts(reading *r) {
   gr_names files;
@@ -225,10 +236,7 @@ static gr_status read_transcripts(reading *r) {
     char *text;
     const char *path = files.items[i];
     if (!gr_ends_in(path, ".trans.txt")) continue;
-    gr_table_use use = gr_file_list_use(path + strlen(root) + 1);
-    r->validates = use == GR_TABLE_VALIDATES;
-    if (use == GR_TABLE_OTHER && !r->out->other) r->out->other = path;
-    if (use == GR_TABLE_OTHER) continue;
+    if (!begin_split(r, path + strlen(root) + 1, path)) continue;
     r->dir = gr_arena_strndup(r->arena, path, (size_t)(strrchr(path, '/') - path));
     GR_TRY(gr_file_read(r->arena, path, MAX_METADATA, &text, NULL));
     GR_TRY(read_lines(r, path, text, read_transcript));
@@ -238,24 +246,72 @@ static gr_status read_transcripts(reading *r) {
 
 // ---- Texts beside recordings ------------------------------------------------------------------
 
-static gr_status read_beside(reading *r, const char *name) {
-  const char *dot = strrchr(name, '.'), *path = gr_arena_printf(r->arena, "%s/%s", r->dir, name);
-  if (!is_recording(name)) return GR_OK;
-  const char *beside = gr_arena_printf(r->arena, "%s/%.*s.txt", r->dir, (int)(dot - name), name);
+// A text of the reading's folder that is called as part of a path within it; NULL: there is none.
+static const char *try_text(const reading *r, const char *folder, const char *first,
+                            const char *end) {
+  static const char *const endings[] = {".txt", ".TXT"};
+  for (int i = 0; i < 2; i++) {
+    const char *text = gr_arena_printf(r->arena, "%s%s%.*s%s", r->dir, folder, (int)(end - first),
+                                       first, endings[i]);
+    if (gr_is_file(text)) return text;
+  }
+  return NULL;
+}
+
+// The text of a recording: beside it, or as VCTK has them in the folder txt of all in place of
+// theirs, where its name may lack the last part of the recording's, a microphone. NULL: none.
+static const char *find_text(const reading *r, const char *path) {
+  const char *within = path + strlen(r->dir), *dot = strrchr(within, '.');
+  const char *rest = strchr(within + 1, '/'), *part = strrchr(strrchr(within, '/'), '_');
+  const char *text = try_text(r, "", within, dot);
+  if (!text && rest) text = try_text(r, "/txt", rest, dot);
+  if (!text && rest && part) text = try_text(r, "/txt", rest, part);
+  return text;
+}
+
+// TIMIT's texts begin with the first sample and the last.
+static const char *words_of(const char *text) {
+  const char *digits = "0123456789", *end = text;
+  for (int i = 0; i < 2; i++) {
+    size_t n = strspn(end, digits);
+    if (!n || end[n] != ' ' || (!i && (n > 1 || *end != '0'))) return text;
+    end += n + 1;
+  }
+  return end;
+}
+
+static gr_status put_beside(reading *r, const char *path, const char *beside) {
   char *text;
   size_t n;
-  r->out->without_text += !gr_is_file(beside);
-  if (!gr_is_file(beside)) return GR_OK;
+  r->out->without_text += !beside;
+  if (!beside) return GR_OK;
   GR_TRY(gr_file_read(r->arena, beside, MAX_TEXT, &text, &n));
   while (n && strchr(" \t\r\n", text[n - 1])) text[--n] = 0;
-  put(r, path, text + strspn(text, " \t\r\n"));
+  put(r, path, words_of(text + strspn(text, " \t\r\n")));
   return GR_OK;
 }
 
-static gr_status read_folder(reading *r) {
-  int n;
-  const char **names = gr_list_dir(r->arena, r->dir, &n);
-  for (int i = 0; i < n; i++) GR_TRY(read_beside(r, names[i]));
+static gr_status put_of_split(reading *r, const char *path, const char *text) {
+  const char *within = path + strlen(r->dir), *name = strrchr(within, '/');
+  const char *folders = gr_arena_strndup(r->arena, within, (size_t)(name - within));
+  return begin_split(r, folders, path) ? put_beside(r, path, text) : GR_OK;
+}
+
+// In a tree recordings have texts where half of them have: else their folders may be classes.
+static gr_status read_tree(reading *r, bool flat) {
+  gr_names files;
+  int n = 0, with = 0;
+  GR_TRY(gr_file_list_tree(r->arena, r->dir, &files));
+  const char **text = GR_NEW(r->arena, const char *, files.n + 1);
+  for (int i = 0; i < files.n; i++) {
+    GR_TRY(gr_work_step(0));
+    if (!is_recording(files.items[i])) continue;
+    text[i] = find_text(r, files.items[i]);
+    n++, with += text[i] != NULL;
+  }
+  if (!flat && 2 * with < n) return GR_OK;
+  for (int i = 0; i < files.n; i++)
+    if (is_recording(files.items[i])) GR_TRY(put_of_split(r, files.items[i], text[i]));
   return GR_OK;
 }
 
@@ -285,7 +341,7 @@ gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings
   bool here = has_recordings(a, dir) || has_recordings(a, gr_arena_printf(a, "%s/wavs", dir));
   GR_TRY(here && gr_is_file(file) ? read_metadata(&r, file) : read_sheets(&r));
   if (!out->n) GR_TRY(read_transcripts(&r));
-  if (here && !out->n) GR_TRY(read_folder(&r));
+  if (!out->n) GR_TRY(read_tree(&r, here));
   return end(&r), GR_OK;
 }
 

@@ -2,18 +2,6 @@
 #include "cli/new_tables.h"
 #include <math.h>
 
-enum { MAX_CLASSES = 20 };
-
-bool gr_new_is_value(const gr_csv *t, int label, uint32_t *distinct) {
-  uint32_t rows;
-  *distinct = gr_csv_distinct(t, label, &rows);
-  const gr_column *c = &t->columns[label];
-  bool whole = true;  // 1.0 is
-  for (uint32_t i = 0; i < t->rows && c->type == GR_COLUMN_FLOAT; i++)
-    whole &= gr_csv_missing(t, i, label) || floor(c->floats[i]) == c->floats[i];
-  return c->type != GR_COLUMN_TEXT && (!whole || *distinct > MAX_CLASSES);
-}
-
 void gr_new_set_scale(gr_new_own *o, const char *params, const gr_csv *t, int label) {
   const gr_column *c = &t->columns[label];
   double mean = 0, square = 0, n = 0;

@@ -3,9 +3,6 @@
 #pragma once
 #include "cli/new_edit.h"
 
-// Whether a column has numbers to predict, and no classes: numbers are classes where there are few
-// of them, and whole. *distinct: how many different cells it has.
-bool gr_new_is_value(const gr_csv *, int column, uint32_t *distinct);
 extern const char gr_new_is_class[];  // the line of a configuration that says so of a label
 
 // Sets the model's params: those given, and `center` and `scale`, the mean of a column's numbers

@@ -152,13 +152,15 @@ static bool are_numbers(const char *text, char *const *cells, int n) {
   return !counted;
 }
 
+static bool is_quoted(const char *text, const char *cell) { return cell > text && cell[-1] == '"'; }
+
 // Whether a cell of the first row has a fraction, and is above numbers.
 static bool is_value(const char *text, char *const *cells, size_t rows, int width, int column) {
   const char *cell = cells[column];
   int64_t whole;
   double any;
   size_t numbers = 0;
-  if (cell > text && cell[-1] == '"') return false;
+  if (is_quoted(text, cell)) return false;
   if (gr_cell_missing(cell) || gr_cell_int(cell, &whole) || !gr_cell_float(cell, &any))
     return false;
   for (size_t row = 1; row < rows && row < LINES; row++) {
@@ -170,21 +172,26 @@ static bool is_value(const char *text, char *const *cells, size_t rows, int widt
   return numbers;
 }
 
-// Whether a text of the first row stands below it again, more than once, as a class does.
-static bool is_repeated(char *const *cells, size_t rows, int width, int column) {
+// Whether a text of the first row, or a number in quotes, stands below it again as it is there,
+// more than once, as a class does.
+static bool is_repeated(const char *text, char *const *cells, size_t rows, int width, int column) {
   const char *cell = cells[column];
   double any;
   int n = 0;
-  if (gr_cell_missing(cell) || gr_cell_float(cell, &any)) return false;
-  for (size_t row = 1; row < rows && row < LINES; row++)
-    n += !strcmp(cells[row * (size_t)width + (size_t)column], cell);
+  bool quoted = is_quoted(text, cell), number = gr_cell_float(cell, &any);
+  if (gr_cell_missing(cell) || (number && !quoted)) return false;
+  for (size_t row = 1; row < rows && row < LINES; row++) {
+    const char *below = cells[row * (size_t)width + (size_t)column];
+    n += !strcmp(below, cell) && (!number || is_quoted(text, below));
+  }
   return n > 1;
 }
 
 bool gr_csv_has_names(const char *text, char *const *cells, size_t rows, int width) {
   if (are_numbers(text, cells, width)) return false;
   for (int c = 0; c < width; c++)
-    if (is_value(text, cells, rows, width, c) || is_repeated(cells, rows, width, c)) return false;
+    if (is_value(text, cells, rows, width, c) || is_repeated(text, cells, rows, width, c))
+      return false;
   return true;
 }
 

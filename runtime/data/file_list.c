@@ -220,28 +220,48 @@ bool gr_file_list_matches(const char *path) {
 // ---- Folders of tables --------------------------------------------------------------------------
 
 gr_table_use gr_file_list_use(const char *name) {
-  enum { MAX_WORD = 15 };
-  size_t n = 0;
-  char word[MAX_WORD + 1];
-  gr_split split;
-  while (n < MAX_WORD && isalpha((unsigned char)name[n])) n++;
-  snprintf(word, sizeof word, "%.*s", (int)n, name);
-  if (!strcasecmp(word, "test")) return GR_TABLE_OTHER;
-  if (!gr_split_by_word(word, &split)) return GR_TABLE_ANY;
-  return split == GR_SPLIT_TRAIN ? GR_TABLE_TRAINS : GR_TABLE_VALIDATES;
+  static const struct {
+    const char *word;
+    gr_table_use use;
+  } known[] = {{"train", GR_TABLE_TRAINS},  {"training", GR_TABLE_TRAINS},
+               {"val", GR_TABLE_VALIDATES}, {"validation", GR_TABLE_VALIDATES},
+               {"dev", GR_TABLE_VALIDATES}, {"valid", GR_TABLE_VALIDATES},
+               {"test", GR_TABLE_OTHER},    {"testing", GR_TABLE_OTHER}};
+  for (size_t n; *name; name += n ? n : 1) {
+    for (n = 0; isalpha((unsigned char)name[n]);) n++;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+      if (n == strlen(known[i].word) && !strncasecmp(name, known[i].word, n)) return known[i].use;
+  }
+  return GR_TABLE_ANY;
 }
 
-// Those of an ending and a use in a folder: a file, or a pattern; NULL: there are none.
+// How many letters two names begin with alike.
+static int alike(const char *a, const char *b) {
+  int n = 0;
+  while (a[n] && a[n] == b[n]) n++;
+  return n;
+}
+
+// Those of an ending and a use in a folder: a file, or a pattern; NULL: there are none, or a
+// pattern would match others, too.
 static const char *tables_of(gr_arena *a, const char *dir, const gr_names *names,
                              const char *ending, gr_table_use use) {
-  const char *only = NULL;
-  int n = 0;
-  for (int i = 0; i < names->n; i++)
-    if (gr_ends_in(names->items[i], ending) && gr_file_list_use(names->items[i]) == use)
-      only = names->items[i], n++;
-  if (n < 2) return n ? gr_arena_printf(a, "%s/%s", dir, only) : NULL;
-  int word = use == GR_TABLE_ANY ? 0 : (int)strcspn(only, "-_.0123456789");
-  return gr_arena_printf(a, "%s/%.*s*%s", dir, word, only, ending);
+  const char *first = NULL;
+  int n = 0, same = INT32_MAX;
+  for (int i = 0; i < names->n; i++) {
+    if (!gr_ends_in(names->items[i], ending) || gr_file_list_use(names->items[i]) != use) continue;
+    if (n++ == 0) first = names->items[i];
+    int here = alike(first, names->items[i]);
+    same = here < same ? here : same;
+  }
+  if (n < 2) return n ? gr_arena_printf(a, "%s/%s", dir, first) : NULL;
+  while (same && strchr("-_.0123456789", first[same - 1])) same--;
+  if (use == GR_TABLE_ANY) same = 0;
+  for (int i = 0; i < names->n && use != GR_TABLE_ANY; i++)
+    if (gr_ends_in(names->items[i], ending) && alike(first, names->items[i]) >= same &&
+        gr_file_list_use(names->items[i]) != use)
+      return NULL;
+  return gr_arena_printf(a, "%s/%.*s*%s", dir, same, first, ending);
 }
 
 static bool find_tables(gr_arena *a, const char *dir, gr_folder_tables *out) {
