@@ -88,7 +88,11 @@ gr_status gr_new_find_text_folders(gr_new_own *o, const char *path, bool *found)
   const char *split = split_in(o->arena, path, GR_TABLE_TRAINS);
   const char *other = split ? split_in(o->arena, path, GR_TABLE_VALIDATES) : NULL;
   if (split && !other) other = split_in(o->arena, path, GR_TABLE_OTHER);
-  GR_TRY(add_classes(o, split ? split : path, other, &train));
+  if (split) GR_TRY(add_classes(o, split, other, &train));
+  if (train.n < 2) {  // train and bus are classes
+    train = (classes){.lines = gr_text_make(o->arena)}, other = NULL;
+    GR_TRY(add_classes(o, path, NULL, &train));
+  }
   *found = train.n > 1;
   if (!*found) return GR_OK;
   if (other) GR_TRY(add_classes(o, other, split, &validation));

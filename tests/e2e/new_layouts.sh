@@ -24,6 +24,8 @@ fill digits/0 digits/1 words/true words/false traffic/bus traffic/train hidden/s
 project_of digits digits images "^4 images of 2 classes: '0', '1'$"
 project_of words words images "^4 images of 2 classes: 'false', 'true'$"
 project_of traffic traffic images "^4 images of 2 classes: 'bus', 'train'$"
+mkdir -p told/bus told/train && for i in 1 2 3 4 5 6 7 8; do echo "a bus of $i" >told/bus/$i.txt && echo "a train of $i" >told/train/$i.txt; done
+project_of told told "texts with a class" "^16 texts of 2 classes$"
 project_of hidden hidden images "^4 images of 2 classes: 'ice', 'sea'$"
 fill many/1 many/2 many/3 many/4 many/5 many/6
 project_of many many images "^12 images of 6 classes: '1', '2', '3', '4', '5', ...$"
