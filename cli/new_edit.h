@@ -13,7 +13,7 @@ typedef struct gr_new_own {
   const gr_new_kind *kind;
   const char *config;  // the kind's config.yaml with the data's path, columns and format
   const char *graph;   // its graph.yaml; NULL: as the kind has it
-  // Lines of the project's lines_file, manifest.jsonl or data.jsonl, and of its validation.jsonl;
+  // Lines of the lines_file (manifest.jsonl) and validation.jsonl of the project;
   // NULL: it has none.
   const char *lines, *validation, *lines_file;
 } gr_new_own;
