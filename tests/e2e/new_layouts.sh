@@ -97,6 +97,9 @@ expect "new --from aligned columns" 66 "aligned.txt:1:1: .*aligned by several bl
 expect "... as the error advises" 0 "^40 rows of 3 columns" -- sh -c "sed -E 's/^ +//; s/ +/,/g' aligned.txt >aligned.csv && exec '$graphrun' new p/aligned --from=aligned.csv"
 awk 'BEGIN { for (i = 0; i < 30; i++) print "images/" i ".jpg " i % 2 }' >list.txt
 expect "new --from a list of images as a text" 66 "list.txt:1:1: .*names files, and this is no list of them" -- "$graphrun" new p/no --from=list.txt
+mkdir -p album/images && cp made/image/images/circle/0*.ppm album/images && (echo filename,label && for i in 0 1 2 3 4 5; do echo "0$i.ppm,k$((i % 2))"; done) >album/labels.csv
+expect "new --from a list that is not in the folder of its images" 66 "labels.csv:2:1: .*cannot open '.*/album/00.ppm'" \
+  "hint: correct the path; paths of a list are relative to its folder; or take it out$" -- "$graphrun" new p/no --from=album
 rows 40 >iris.data
 expect "new --from a table of another name" 2 "'iris.data' has the rows of a table" "hint: .* cp .*/iris.data table.csv" -- "$graphrun" new p/no --from=iris.data
 expect "... as the error advises" 0 "to predict: 'c2', 2 classes" -- sh -c "cp iris.data table.csv && exec '$graphrun' new p/iris --from=table.csv"

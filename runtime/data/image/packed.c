@@ -153,7 +153,11 @@ static gr_status read_file(const char *path, const gr_picture_use *use, gr_pictu
 }
 
 gr_status gr_image_read_file(const gr_listed *f, const gr_picture_use *use, gr_picture *out) {
-  return f->packed ? read_packed(f->packed, f, use, out) : read_file(f->path, use, out);
+  if (f->packed) return read_packed(f->packed, f, use, out);
+  gr_status s = read_file(f->path, use, out);
+  bool listed = f->info.loc.line > 0;
+  if (!s || !listed || gr_is_file(f->path) || gr_file_kind(f->path)) return s;
+  return gr_hint(s, "paths of a list are relative to its folder");
 }
 
 gr_status gr_image_read_mask_file(const gr_listed *f, const gr_picture_use *use, gr_picture *out) {
