@@ -260,7 +260,10 @@ if $other "$graphrun" --version >/dev/null 2>&1; then
   chmod 755 "$scratch" . sealed sealed/cats
   # shellcheck disable=SC2086
   expect "... a folder that may not be read" 66 "cannot read the folder .*sealed/dogs': Permission denied" -- $other "$graphrun" new own/sealed --from=sealed
-  chmod 755 sealed/dogs
+  mkdir -p parted/train parted/val && cp -r deep/all/* parted/train && chmod -R a+rX parted && chmod 000 parted/val
+  # shellcheck disable=SC2086
+  expect "... nor is it left out" 66 "cannot read the folder .*parted/val': Permission denied" -- $other "$graphrun" new own/parted --from=parted
+  chmod 755 sealed/dogs parted/val
 fi
 expect "... with --data" 2 "two projects" -- "$graphrun" new own/both --from=semicolons.csv --data=table
 printf 'a,b\n1,2\n3\n' >broken.csv
