@@ -212,10 +212,11 @@ static const char kinds[] = "the kind of project, or the first:"
 static const gr_flag own_flags[] = {
     {"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data), kinds},
     {"--from", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, user_data),
-     "for your own data: a table, a folder of images or recordings by class or of recordings with "
-     "texts, a list, a text or a manifest"},
+     "for your own data: a table or a folder of them, a folder of images, recordings, videos or "
+     "texts by class, of images with masks or of recordings with texts, a list, a text or a "
+     "manifest"},
     {"--label", NULL, "COLUMN", GR_FLAG_TEXT, offsetof(options, label),
-     "of --from with a table or a manifest: the column to predict"},
+     "of --from with a table, a list or a manifest: the column to predict"},
     {0}};
 
 const gr_command gr_command_new = {
