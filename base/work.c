@@ -38,7 +38,7 @@ static void show(const gr_work *p, double seconds) {
 
 static void begin(gr_work *p, gr_work_shown shown, const char *what, double total, bool items) {
   *p = (gr_work){.what = what, .total = total, .items = items, .shown = shown, .outer = current};
-  p->clock = gr_seconds, p->began = p->clock();
+  p->clock = current ? current->clock : gr_seconds, p->began = p->clock();
   p->next = shown == GR_WORK_TERMINAL ? TERMINAL : FIRST;
   current = p;
   gr_stop_doing(what);

@@ -20,7 +20,7 @@ typedef struct gr_work {
   _Atomic int64_t done;
   _Atomic int64_t next;  // milliseconds since it began, when it is shown again
   struct gr_work *outer;
-  double (*clock)(void);
+  double (*clock)(void);  // that of the outer work, or gr_seconds
 } gr_work;
 
 // Begins work of the calling thread: `what` it does ("reading weights"; borrowed), and the bytes
