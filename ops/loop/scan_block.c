@@ -211,22 +211,27 @@ static gr_block_writer *describe(gr_gpu_call *c, const gr_scan *s, int64_t parts
   return w;
 }
 
-// The kernel of a block for each part of the rows; NULL: it is none.
-static gr_block_writer *describe_parts(gr_gpu_call *c, const gr_scan *s) {
+// The kernel of a block for each part of the rows; NULL: it is none, or its time would be paid for
+// by more working memory than the loop takes otherwise: each block has what all rows share.
+static gr_block_writer *describe_parts(gr_gpu_call *c, const gr_scan *s, size_t otherwise) {
+  enum { MORE = 256 << 10 };  // bytes, beside a quarter
+  const size_t most = otherwise + otherwise / 4 + MORE;
   gr_axis_placement *lay = GR_NEW(c->arena, gr_axis_placement, s->body->n_values);
   int64_t parts = s->steps > 1 ? gr_scan_parts(s, MAX_PARTS, lay) : 1;
   gr_scan *part = GR_NEW(c->arena, gr_scan, 1);
   *part = *s;
   part->body = parts > 1 ? gr_scan_part(c->arena, s, parts, lay) : NULL;
   gr_block_writer *w = part->body ? describe(c, part, parts, lay) : NULL;
-  return w && !w->why ? w : NULL;
+  return w && !w->why && w->scratch * (size_t)parts <= most ? w : NULL;
 }
 
 gr_status gr_scan_block(gr_gpu_call *c) {
   const gr_scan *s = c->call->attr;
   size_t repeated = c->scratch;
-  gr_block_writer *w = describe_parts(c, s);
-  if (!w) w = describe(c, s, 1, NULL);
+  gr_block_writer *one = describe(c, s, 1, NULL);
+  bool launched = one->why || one->scratch < repeated;
+  gr_block_writer *parts = describe_parts(c, s, launched ? repeated : one->scratch);
+  gr_block_writer *w = parts ? parts : one;
   if (w->why)
     return gr_fail(GR_ERR_UNSUPPORTED, c->call->loc, "a loop is launched node by node: %s", w->why);
   size_t scratch = w->scratch * (size_t)w->parts;

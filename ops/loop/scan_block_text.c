@@ -21,12 +21,11 @@ static const char *reserve_memory(gr_block_writer *w, size_t bytes) {
 
 // Where a value is: in shared memory, while there is room, else in working memory.
 static const char *reserve(gr_block_writer *w, size_t bytes) {
-  size_t in_shared = (bytes + 15) / 16 * 16, in_memory = (bytes + 255) / 256 * 256;
-  if (in_shared <= w->most_shared / 8 && w->shared + in_shared <= w->most_shared) {
-    w->shared += in_shared;
-    return FORMAT("(at[SHARED] + %zu)", w->shared - in_shared);
-  }
-  return reserve_memory(w, in_memory);
+  bytes = (bytes + 15) / 16 * 16;
+  if (bytes > w->most_shared / 8 || w->shared + bytes > w->most_shared)
+    return reserve_memory(w, bytes);
+  w->shared += bytes;
+  return FORMAT("(at[SHARED] + %zu)", w->shared - bytes);
 }
 
 // ---- Addresses ----------------------------------------------------------------------------------
@@ -320,7 +319,7 @@ static void find_sums(gr_block_writer *w) {
   const gr_scan *s = w->frame->s;
   for (int c = 0; w->lay && c < s->n_carry; c++) {
     gr_val leaf = gr_scan_carry(s, c);
-    size_t bytes = ((size_t)bytes_of(w->frame, leaf) + 255) / 256 * 256;
+    size_t bytes = ((size_t)bytes_of(w->frame, leaf) + 15) / 16 * 16;
     if (w->lay[leaf.id] != GR_PARTIAL) continue;
     w->frame->out_at[c] = reserve_memory(w, bytes);
     w->sums[c] = 1 + w->scratch - bytes;
@@ -357,6 +356,7 @@ void gr_block_write_kernel(gr_block_writer *w) {
   if (w->zeros) put_copy(w, w->zeros_at, "(const char *)0", w->zeros);
   put_wait(w);
   put_frame(w, w->frame);
+  w->scratch = (w->scratch + 255) / 256 * 256;  // blocks have lines of the cache for themselves
   const char *body = w->text.chars;
   w->text = gr_text_make(w->arena);
   for (int k = 0; k < call->n_in; k++) PUT("#undef IN%d\n", k);

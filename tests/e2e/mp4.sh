@@ -73,7 +73,7 @@ expect "... is left out" 0 "^skipped .*, 1 unreadable" -- \
 mkdir splits && cp -r kinds splits/train && cp -r kinds splits/val && rm splits/*/right/bad.mp4
 expect "folders of splits" 66 "the folder 'splits/train' is a split by its name" "hint: data.video.path=splits/train names one of them" -- \
   "$graphrun" kinds_of/config.yaml data.video.path=splits
-expect "... in a new project" 0 "^20 videos to train on; not used: '.*/splits/val'" -- "$graphrun" new splits_of --from=splits
+expect "... in a new project" 0 "^20 videos to train on$" "^not used: '.*/splits/val'" -- "$graphrun" new splits_of --from=splits
 
 # What cannot be used: one error each, at its line of the list.
 one_error() { [ "$(grep -c '^[^ ].*error: ' "$log")" = 1 ] && grep -q 'hint: ' "$log"; }

@@ -84,7 +84,7 @@ check "a cache gives the same" cmp window cache
 check "evaluation counts the mistakes in them" grep -Eq 'cer [0-9.]+ .*wer [0-9.]+' evaluated
 said 'generation.suppress=[3, 4, 5]' >without
 check "symbols that are suppressed" sh -c '! cmp -s without cache'
-for way in temperature=0.8 'temperature=1 top_k=3' 'temperature=1 top_p=0.5'; do
+for way in temperature=0.8 'temperature=1 top_k=3' 'temperature=4 top_p=0.5'; do
   keys=$(for k in $way; do printf 'generation.%s ' "$k"; done)
   # shellcheck disable=SC2086
   said $keys >drawn1
