@@ -9,7 +9,7 @@ project_of() {
   shift 3
   expect "new --from=$of_data" 0 "^p/$of_name: a project for $of_kind" "$@" -- "$graphrun" new "p/$of_name" --from="$of_data"
 }
-trains() { expect "... which trains" 0 "^(validation set: |\[rank 0\] validation set: )" -- sh -c "cd p/$1 && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.ranks=1"; }
+trains() { expect "... which trains" 0 "^(training set: |\[rank 0\] training set: )" -- sh -c "cd p/$1 && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.ranks=1"; }
 # fill FOLDER...: two images each
 fill() { for folder; do mkdir -p "$folder" && cp made/image/images/circle/0[01].ppm "$folder"; done; }
 
