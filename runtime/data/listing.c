@@ -161,10 +161,6 @@ gr_sample_info gr_listing_info(const void *self, uint32_t sample) {
   return l->file[sample].info;
 }
 
-const char *gr_listing_file(const void *self, uint32_t sample) {
-  return ((const gr_listing *)self)->file[sample].path;
-}
-
 void gr_listing_name_of(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, ((const gr_listing *)self)->file[sample].name);
 }

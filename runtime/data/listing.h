@@ -77,7 +77,6 @@ GR_MUST_USE gr_status gr_listing_number(gr_listing *, const gr_json *record);
 // Functions of gr_source_ops, of a source whose samples are the files of its listing.
 uint32_t gr_listing_count(const void *self);
 gr_sample_info gr_listing_info(const void *self, uint32_t sample);      // of length 1
-const char *gr_listing_file(const void *self, uint32_t sample);         // where it is
 void gr_listing_name_of(const void *self, uint32_t sample, gr_text *);  // as the list has it
 // ... and of any source with a listing.
 gr_classes *gr_listing_classes(void *self);
