@@ -54,6 +54,7 @@ void gr_op_call_of(const gr_graph *, const gr_node *, gr_op_call *out);
 // dy[i], the gradient of output i (GR_NONE: none flows). The rule sets dx[i] where want[i].
 typedef struct gr_grad {
   gr_builder *b;
+  const gr_op *op;
   const void *attr;
   int n_in, n_out;
   const gr_val *x, *y, *dy;
@@ -149,7 +150,7 @@ typedef struct gr_case {
   const char *fails;             // the expected error, if inference must fail
   const char *fill;  // random operands, one letter each: n normal (default), p positive,
                      // i small non-negative integers, s in (0,1), 1 ones, z zeros, l lengths
-                     // (1..size of the axis they measure), m 0/1 mask, c as p, not differentiated
+                     // (1..size of the axis they measure), m 0/1 mask, c as p: both are constants
 } gr_case;
 
 // How an op treats the padding of unevenly sharded values (gr_layout.pad).
@@ -248,6 +249,7 @@ struct gr_op {
   bool linear;          // f(a)+f(b) = f(a+b): an operand that is a partial sum gives a partial sum
   bool multi_tensor;    // nodes of it that follow each other are launched together on GPUs: many
                         // are small, and independent
+  bool identity;        // of operand 0, which pass dce puts in its place: it differs in its gradient
   bool random;          // draws numbers from the stream in its attributes
   bool training_only;   // in evaluation, and where attribute p is 0, the identity of operand 0; or,
                         // of any number of operands, the op with p = 0 and without the step number

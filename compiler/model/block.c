@@ -90,12 +90,12 @@ bool gr_model_means_op(const gr_block *b, gr_conf *use) {
 gr_status gr_model_unknown_use(gr_build_context *a, const char *name, gr_loc loc) {
   int n = 0, n_ops = 0;
   while (gr_ops[n_ops]) n_ops++;
-  const char **known = GR_NEW(a->arena, const char *, a->n_blocks + n_ops + 3);
+  const char **known = GR_NEW(a->arena, const char *, a->n_blocks + n_ops + 4);
   for (int i = 0; i < a->n_blocks; i++)
     if (is_visible(a, &a->blocks[i])) known[n++] = a->blocks[i].name;
   for (int i = 0; i < n_ops; i++)
     if (!gr_op_is_internal(gr_ops[i])) known[n++] = gr_ops[i]->name;
-  known[n++] = "param", known[n++] = "scan", known[n++] = "repeat";
+  known[n++] = "param", known[n++] = "scan", known[n++] = "gradient", known[n++] = "repeat";
   const gr_op *op = gr_op_find(name);
   gr_status s = op && gr_op_is_internal(op)
                     ? gr_fail(GR_ERR_CONFIG, loc, "op '%s' is graphrun's own, not for models", name)
@@ -305,14 +305,11 @@ static bool has_params(const gr_block *b, const gr_conf *use) {
 static gr_status check_use(gr_build_context *a, const gr_block *b, const gr_conf *use) {
   if (has_params(b, use)) return GR_OK;
   gr_conf *params = gr_conf_member(b->conf, "params");
-  int n = 0, n_params = params ? params->n : 0;
-  const char **known = GR_NEW(a->arena, const char *, n_params + 3);
-  for (int i = 0; i < n_params; i++) known[n++] = params->keys[i];
-  known[n++] = "name", known[n++] = "share", known[n++] = "when";
   gr_conf rest = *use;
   rest.keys++, rest.items++, rest.n--;
   char *what = gr_arena_printf(a->arena, "block '%s'", b->name);
-  return gr_model_keys(&rest, what, known, n);
+  return gr_model_keys_of_node(a, &rest, what, params ? params->keys : NULL,
+                               params ? params->n : 0);
 }
 
 // ---- Use ------------------------------------------------------------------------

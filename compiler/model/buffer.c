@@ -7,7 +7,7 @@
 //
 // `next:` assigns: what reads the buffer later in the same program, such as a second use of a block
 // with `share:`, has the new value. At the end the last value becomes the state's `next`. The
-// evaluation program assigns nothing.
+// evaluation program assigns nothing, and neither does a use with `weights: averaged`.
 #include "compiler/model/reuse.h"
 
 // The state of the owner's buffer of that name, if there is one.
@@ -97,7 +97,8 @@ static gr_status assign(gr_build_context *a, const gr_conf *buffers, const char 
   GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "the next value of a buffer"));
   GR_TRY(gr_model_value(a, c->text, c->loc, &v));
   GR_TRY(check_next(a, &a->params[i], c, v));
-  if (a->evaluates || v.id == a->params[i].now.id) return GR_OK;
+  bool keeps = a->evaluates || a->weights == GR_WEIGHTS_AVERAGED;
+  if (keeps || v.id == a->params[i].now.id) return GR_OK;
   a->params[i].now = computed(&a->root, v);
   gr_model_note_set(a);
   return gr_model_take_error(a);

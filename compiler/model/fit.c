@@ -5,7 +5,7 @@
 // batch size (the batch is sharded later), so there the rows come from another operand instead of
 // from `broadcast`.
 #include <string.h>
-#include "compiler/model/parts.h"
+#include "compiler/model/emit.h"
 
 // Zeros like x, also where x is not finite; no gradient flows.
 static gr_val zeros_like(gr_builder *b, gr_val x) { return gr_less(b, x, x); }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/hash.h"
-#include "compiler/model/parts.h"
+#include "compiler/model/emit.h"
 
 static const char *const arg_names[GR_INIT_ARGS] = {
     [GR_INIT_GAIN] = "gain", [GR_INIT_A] = "a",         [GR_INIT_STD] = "std",

@@ -10,12 +10,31 @@ static gr_status check_name(const gr_conf *name, const char *text) {
                  "without 'name:' a node adds nothing to the path");
 }
 
+// How the weights inside are read: what a node around it says of its weights holds for all of them.
+static gr_status read_weights(gr_build_context *a, gr_conf *use) {
+  static const char *const words[] = {"trained", "frozen", "averaged"};
+  gr_conf *c = gr_conf_member(use, "weights");
+  gr_arg x;
+  if (!c) return GR_OK;
+  GR_TRY(gr_model_arg(a, c, true, &x));
+  for (int i = 0; i < 3; i++) {
+    if (x.kind != GR_ARG_TEXT || strcmp(x.text, words[i]) != 0) continue;
+    if (!a->weights) a->weights = (gr_weights)i, a->weights_loc = c->key_loc;
+    return GR_OK;
+  }
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "weights: is trained, frozen or averaged, found %s",
+                         gr_arg_text(a->arena, &x)),
+                 "frozen: constants here; averaged: the averages of training.ema_decay, which are "
+                 "constants, too");
+}
+
 // The node's path among the parameters: `name:` appends to it, `share:` replaces it, in a block
 // that is itself shared by a path among the parameters it uses. `share: .` is that of what is
 // around it.
 static gr_status enter(gr_build_context *a, gr_conf *use) {
   gr_conf *name = gr_conf_member(use, "name"), *share = gr_conf_member(use, "share");
   const char *text = "", *shared;
+  GR_TRY(read_weights(a, use));
   if (name) GR_TRY(gr_model_interpolate(a, name, &text));
   if (name) GR_TRY(check_name(name, text));
   const char *outside = a->share ? a->share : a->path;
@@ -27,10 +46,28 @@ static gr_status enter(gr_build_context *a, gr_conf *use) {
   return GR_OK;
 }
 
+// What a node changes for the nodes inside of it.
+typedef struct place {
+  const char *path, *share;
+  bool unnamed;
+  gr_weights weights;
+  gr_loc weights_loc;
+} place;
+
+static place place_of(const gr_build_context *a) {
+  return (place){a->path, a->share, a->unnamed, a->weights, a->weights_loc};
+}
+
+static void leave_to(gr_build_context *a, const place *p) {
+  a->path = p->path, a->share = p->share, a->unnamed = p->unnamed;
+  a->weights = p->weights, a->weights_loc = p->weights_loc;
+}
+
 static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
   const char *what = use->keys[0];
   if (!strcmp(what, "scan")) return gr_model_scan(a, use, out);
   if (!strcmp(what, "param")) return gr_model_make_param(a, use, out);
+  if (!strcmp(what, "gradient")) return gr_model_gradient(a, use, out);
   const gr_block *block;
   GR_TRY(gr_model_find_block(a, what, &block));
   if (block && !gr_model_means_op(block, use)) return gr_model_block(a, block, use, out);
@@ -45,19 +82,18 @@ static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
 // Builds {op: operands, attributes...} under the node's path. (After an error nothing is restored:
 // the whole list is abandoned, and the file's own list restores its state.)
 static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
-  const char *path = a->path, *share = a->share;
+  const place outside = place_of(a);
   gr_builder *b = gr_model_builder(a);
   gr_loc loc = b->loc;
   const char *scope = b->scope;
-  bool unnamed = a->unnamed;
   GR_TRY(enter(a, use));
-  if (unnamed && a->path != path) gr_model_scope(a, NULL), a->unnamed = false;
+  if (outside.unnamed && a->path != outside.path) gr_model_scope(a, NULL), a->unnamed = false;
   if (!gr_model_is_builtin(a))
     b->loc = use->items[0]->key_loc;  // else the location where the block is used
   b->scope = *a->path ? a->path : NULL;
   GR_TRY(dispatch(a, use, out));
   b->loc = loc, b->scope = scope;
-  a->path = path, a->share = share, a->unnamed = unnamed;
+  leave_to(a, &outside);
   return GR_OK;
 }
 
@@ -72,12 +108,12 @@ static gr_status count_node(gr_build_context *a, const gr_conf *item) {
 
 // ---- repeat: N ------------------------------------------------------------------
 
-static const char *const repeat_keys[] = {"repeat", "from", "as", "nodes", "name", "share", "when"};
+static const char *const repeat_keys[] = {"repeat", "from", "as", "nodes"};
 enum { MAX_REPEATS = 10000 };
 
 static gr_status repeat_range(gr_build_context *a, gr_conf *use, int64_t *n, int64_t *first) {
   gr_conf *start = gr_conf_member(use, "from");
-  GR_TRY(gr_model_keys(use, "repeat:", repeat_keys, 7));
+  GR_TRY(gr_model_keys_of_node(a, use, "repeat:", repeat_keys, 4));
   GR_TRY(gr_model_int(a, use->items[0], n));
   *first = 0;
   if (start) GR_TRY(gr_model_int(a, start, first));
@@ -91,22 +127,22 @@ static gr_status repeat_range(gr_build_context *a, gr_conf *use, int64_t *n, int
 
 static gr_status repeat(gr_build_context *a, gr_conf *use, gr_binding *out) {
   int64_t n, first;
-  const char *path = a->path, *share = a->share, *as = "i";
+  const place outside = place_of(a);
+  const char *as = "i";
   gr_conf *given = gr_conf_member(use, "as");
   if (given) GR_TRY(gr_model_interpolate(a, given, &as));
   const char *count = gr_arena_printf(a->arena, "$%s", as);
   const gr_arg *outer = gr_model_get(a, count);
   gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_UNSET};
   GR_TRY(repeat_range(a, use, &n, &first));
-  bool unnamed = a->unnamed;
   for (int64_t i = first; i < first + n; i++) {
     gr_model_set(a, count, (gr_arg){.kind = GR_ARG_INT, .i = i});
     GR_TRY(count_node(a, use->items[0]));
     GR_TRY(enter(a, use));
-    a->unnamed = !strcmp(a->path, path);
+    a->unnamed = !strcmp(a->path, outside.path);
     if (!a->unnamed) gr_model_scope(a, NULL);
     GR_TRY(gr_model_nodes(a, gr_conf_member(use, "nodes"), out));
-    a->path = path, a->share = share, a->unnamed = unnamed;
+    leave_to(a, &outside);
   }
   gr_model_set(a, count, before);
   return GR_OK;
@@ -203,7 +239,8 @@ gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
     gr_status s = build_one(a, list->items[i], &last);
     if (!s) continue;
     a->depth = a->nest = 0, a->frame = top, top->nodes = list;
-    a->path = a->prefix, a->share = NULL, a->root.scope = NULL;
+    a->path = a->prefix, a->share = NULL, a->weights = GR_WEIGHTS_TRAINED;
+    a->root.scope = NULL;
     gr_status stuck = gr_model_take_error(a);
     if (stuck) gr_status_drop(stuck);
     give_up(a, list->items[i]);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/hash.h"
-#include "compiler/model/parts.h"
+#include "compiler/model/emit.h"
 
 // ---- Ops by name, for the builder itself ----------------------------------------
 
@@ -164,9 +164,9 @@ static bool is_internal(const gr_attr *f) {  // set by the builder, never by the
 static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   const char *known[32];
   int n = 0;
-  for (const gr_attr *f = op->attrs; f && f->name && n < 29; f++)
+  for (const gr_attr *f = op->attrs; f && f->name && n < 32 - GR_MODEL_NODE_KEYS; f++)
     if (!is_internal(f)) known[n++] = f->name;
-  known[n++] = "name", known[n++] = "share", known[n++] = "when";
+  gr_model_add_node_keys(known, &n);
   gr_status s = gr_fail(GR_ERR_CONFIG, use->items[i]->key_loc, "op '%s' has no attribute '%s'",
                         op->name, use->keys[i]);
   s = gr_model_suggest(s, use->keys[i], known, n);

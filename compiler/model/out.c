@@ -5,7 +5,7 @@
 // samples on any number of ranks and padded samples. What depends on no input, such as what a
 // program computes from buffers, is of any length and has no padding. A scalar is used unchanged.
 #include <string.h>
-#include "compiler/model/parts.h"
+#include "compiler/model/emit.h"
 
 static gr_val as_f32(gr_builder *b, gr_val v) {
   return b->err || gr_at(b->g, v)->type.dtype == GR_F32 ? v : gr_cast(b, v, GR_F32);

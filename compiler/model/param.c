@@ -4,9 +4,8 @@
 #include "base/grow.h"
 #include "compiler/model/parts.h"
 
-static const char *const keys[] = {"init",  "train", "layout", "dtype", "name",
-                                   "share", "when",  "gain",   "a",     "std",
-                                   "mean",  "value", "low",    "high",  "theta"};
+static const char *const keys[] = {"init", "train", "layout", "dtype", "gain", "a",
+                                   "std",  "mean",  "value",  "low",   "high", "theta"};
 
 // "batch": along the first axis, over the mesh axes that shard the batch.
 static gr_status shard_as_batch(gr_build_context *a, const gr_conf *c, gr_model_param *p) {
@@ -64,6 +63,20 @@ static gr_status read_dtype(gr_build_context *a, gr_conf *use, gr_model_param *p
                  "f32, i32, ...");
 }
 
+// What a node reads of a parameter, in the innermost graph. Of a weight that is not trained there
+// it is the result of an op that is a constant for the backward pass, once in the program.
+static gr_val value_of(gr_build_context *a, const gr_model_param *p) {
+  gr_val v = p->now;
+  if (a->weights && p->kind == GR_KIND_WEIGHT) {
+    gr_loc loc = a->root.loc;
+    a->root.loc = a->weights_loc;
+    v = gr_emit(&a->root, a->weights == GR_WEIGHTS_FROZEN ? &gr_op_stop_gradient : &gr_op_averaged,
+                NULL, 1, &v);
+    a->root.loc = loc;
+  }
+  return gr_model_capture(a, v, 0);
+}
+
 static gr_status use_shared(gr_build_context *a, const gr_model_param *p, gr_binding *out) {
   uint32_t i;
   char want[96], have[96];
@@ -78,8 +91,7 @@ static gr_status use_shared(gr_build_context *a, const gr_model_param *p, gr_bin
     return gr_note(gr_fail(GR_ERR_TYPE, p->loc, "'%s' is %s here, but %s where it is defined",
                            p->path, gr_type_text(&p->type, want), gr_type_text(&known->type, have)),
                    known->loc, "made here");
-  *out = (gr_binding){
-      .depth = a->depth, .param = i + 1, .n = 1, .v = {gr_model_capture(a, known->now, 0)}};
+  *out = (gr_binding){.depth = a->depth, .param = i + 1, .n = 1, .v = {value_of(a, known)}};
   return gr_model_take_error(a);
 }
 
@@ -112,8 +124,7 @@ gr_status gr_model_add_param(gr_build_context *a, gr_model_param *p, gr_binding 
   a->root.loc = loc;
   a->params[i] = *p;
   gr_map_put(&a->by_path, p->path, i);
-  *out =
-      (gr_binding){.depth = a->depth, .param = i + 1, .n = 1, .v = {gr_model_capture(a, p->v, 0)}};
+  *out = (gr_binding){.depth = a->depth, .param = i + 1, .n = 1, .v = {value_of(a, p)}};
   return gr_model_take_error(a);
 }
 
@@ -130,7 +141,7 @@ gr_status gr_model_make_param(gr_build_context *a, gr_conf *use, gr_binding *out
   gr_model_param p = {.loc = gr_model_builder(a)->loc};
   gr_conf rest = *use, *train = gr_conf_member(use, "train");
   rest.keys++, rest.items++, rest.n--;
-  GR_TRY(gr_model_keys(&rest, "param", keys, sizeof keys / sizeof *keys));
+  GR_TRY(gr_model_keys_of_node(a, &rest, "param", keys, sizeof keys / sizeof *keys));
   bool trained = true, named = gr_conf_member(use, "name") || gr_conf_member(use, "share");
   if (train) GR_TRY(gr_model_bool(a, train, &trained));
   p.kind = trained ? GR_KIND_WEIGHT : GR_KIND_BUFFER;

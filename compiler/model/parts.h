@@ -1,9 +1,10 @@
 // parts.h - private interface between the files of the model builder.
 //
 // The builder walks the file's list of nodes once, in order. A node is {op: operands,
-// attributes...}, {block: operands, parameters...}, {scan: ...}, {param: ...} or {repeat: ...};
-// node.c tells them apart and calls op.c, block.c, scan.c or param.c. Blocks and scans have lists
-// of nodes, which they build by a function of the context: no file calls one that calls it.
+// attributes...}, {block: operands, parameters...}, {scan: ...}, {param: ...}, {gradient: ...} or
+// {repeat: ...}; node.c tells them apart and calls op.c, block.c, scan.c, param.c or gradient.c.
+// Blocks and scans have lists of nodes, which they build by a function of the context: no file
+// calls one that calls it.
 //
 // A build context emits the graph. It resolves names in frames: the file is one, and so is every
 // use of a block and every body of a scan. It emits into a builder, the graph's own or that of the
@@ -103,6 +104,13 @@ typedef struct gr_adapting {
   bool *matched[GR_MAX_ADAPTERS];  // by adapter and pattern
 } gr_adapting;
 
+// How a node reads the weights inside of it (`weights:`).
+typedef enum gr_weights {
+  GR_WEIGHTS_TRAINED,   // as what is trained
+  GR_WEIGHTS_FROZEN,    // as constants: no gradient flows to them
+  GR_WEIGHTS_AVERAGED,  // their averages (training.ema_decay), as constants
+} gr_weights;
+
 // ---- The build context ----------------------------------------------------------
 struct gr_build_context {
   gr_arena *arena;
@@ -126,6 +134,8 @@ struct gr_build_context {
   gr_build_context *teacher;  // that the program has; or NULL
   const char *path;           // prefix of parameters created here, that one at the top
   const char *share;          // the path of the weights to use instead, or NULL
+  gr_weights weights;         // how they are read
+  gr_loc weights_loc;         // where that is said
   gr_block *blocks;
   int n_blocks;                          // the file's, then the built-in ones
   gr_found_block found[GR_MODEL_FOUND];  // by a hash
@@ -228,8 +238,14 @@ GR_MUST_USE gr_status gr_model_one_value(gr_conf *block, const gr_conf *given, c
 // Checks that all keys of a map are among n names.
 GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known,
                                     int n);
-// Whether a key may be in every node, whatever its op: name, share, when.
-bool gr_model_reserved(const char *key);
+// The keys that may be in every node, whatever its op: name, share, weights and when (node.c).
+enum { GR_MODEL_NODE_KEYS = 4 };
+bool gr_model_reserved(const char *key);  // whether a key is one of them
+// Adds them behind the *n keys of a list, for errors about other ones.
+void gr_model_add_node_keys(const char **known, int *n);
+// gr_model_keys of a node: checks that its keys are among n names and those of every node.
+GR_MUST_USE gr_status gr_model_keys_of_node(gr_build_context *, const gr_conf *map,
+                                            const char *what, const char *const *known, int n);
 // The error for an argument that the op or block of the current node does not have.
 GR_MUST_USE gr_status gr_model_unknown_arg(gr_build_context *, const char *name, gr_loc);
 
@@ -270,6 +286,9 @@ GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_b
 // init) and creates its state, or finds the one that `share:` names (param.c).
 GR_MUST_USE gr_status gr_model_declare(gr_build_context *, gr_conf *settings, gr_conf *shape,
                                        gr_model_param *, gr_binding *out);
+// Builds a `gradient: [y, x]` node: the nodes of the backward pass from y to x (gradient.c). *out:
+// the gradient of the sum of y, in the shape of x.
+GR_MUST_USE gr_status gr_model_gradient(gr_build_context *, gr_conf *use, gr_binding *out);
 // Creates the state of a parameter, whose path must be new, and sets its values (param.c).
 GR_MUST_USE gr_status gr_model_add_param(gr_build_context *, gr_model_param *, gr_binding *out);
 // Resolves the operands of a node, a name or a list of at most `most` names, or with `numbers` also
@@ -351,29 +370,6 @@ GR_MUST_USE gr_status gr_model_find_block(gr_build_context *, const char *name,
 bool gr_model_means_op(const gr_block *, gr_conf *use);
 // The error for a node whose key is neither an op nor a block.
 GR_MUST_USE gr_status gr_model_unknown_use(gr_build_context *, const char *name, gr_loc);
-
-// ---- fit.c: NumPy's broadcasting, made explicit ---------------------------
-typedef struct gr_operand {
-  bool number, absent;  // a number, in `by`; an optional operand that is not given; else a tensor
-  bool of_block;        // the number is an operand of the block
-  double by;
-  gr_val v;
-  gr_loc loc;
-  const char *name;  // as it is written
-} gr_operand;
-// Broadcasts the operands of a pointwise op to one shape. *made is the result itself if another op
-// computes it at less cost (adding a number is add_scalar); else GR_NONE.
-GR_MUST_USE gr_status gr_model_fit(gr_build_context *, const gr_op *, gr_operand *, int n,
-                                   gr_val *made);
-
-// An attribute, for gr_model_make, which emits an op by name; an empty one ends the list.
-typedef struct gr_setting {
-  const char *name, *text;
-  const void *value;  // in place of text: what the attribute holds, a number or a gr_ints
-} gr_setting;
-// Emits an op of ops.def by its name, with default attributes except for the settings, which may be
-// NULL. Returns the first result; GR_NONE, and the builder's error, if it fails.
-gr_val gr_model_make(gr_builder *, const char *op, int n_in, const gr_val *in, const gr_setting *);
 
 // ---- init.c ---------------------------------------------------------------
 // Parses `init:` and its arguments into a parameter.

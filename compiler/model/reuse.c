@@ -9,7 +9,7 @@
 //
 // A use is noted only if all that its calls read is an operand, a weight that it creates, the
 // counter of steps, or the result of another call. It is not if it sets a buffer, is in a loop or
-// in an adapter, or shares weights with what is outside.
+// in an adapter, or shares weights with what is outside, or reads them as constants.
 #include "compiler/model/reuse.h"
 #include <assert.h>
 #include <string.h>
@@ -120,7 +120,8 @@ static bool same_aliases(const gr_block_use *u, const gr_binding *given) {
 }
 
 static bool may_be_noted(const gr_build_context *a, const gr_binding *given, int n) {
-  bool plain = !a->depth && !a->share && *a->path && !a->unnamed && !a->request->n_adapters;
+  bool plain =
+      !a->depth && !a->share && !a->weights && *a->path && !a->unnamed && !a->request->n_adapters;
   for (int i = 0; i < n; i++) plain &= !given[i].broken && !given[i].param;
   return plain && a->uses;
 }

@@ -13,7 +13,7 @@
 // In the IR time comes first (ops/loop/scan.h), so sequences are transposed on the way in and out.
 #include <ctype.h>
 #include <string.h>
-#include "compiler/model/parts.h"
+#include "compiler/model/emit.h"
 
 static const char *const keys[] = {"over", "carry", "start", "nodes",  "yields",
                                    "next", "last",  "until", "reverse"};
@@ -382,7 +382,7 @@ static gr_status body(writing *w) {
 gr_status gr_model_scan(gr_build_context *a, gr_conf *use, gr_binding *out) {
   gr_conf *conf = use->items[0], rest = *use;
   rest.keys++, rest.items++, rest.n--;
-  GR_TRY(gr_model_keys(&rest, "a scan node", (const char *const[]){"name", "share", "when"}, 3));
+  GR_TRY(gr_model_keys_of_node(a, &rest, "a scan node", NULL, 0));
   GR_TRY(gr_model_expect(conf, GR_CONF_MAP, "scan:"));
   GR_TRY(gr_model_keys(conf, "scan", keys, sizeof keys / sizeof *keys));
   writing *w = GR_NEW(a->arena, writing, 1);

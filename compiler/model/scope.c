@@ -329,9 +329,22 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
   return all;
 }
 
+static const char *const node_keys[GR_MODEL_NODE_KEYS] = {"name", "share", "weights", "when"};
+
 bool gr_model_reserved(const char *key) {
-  static const char *const reserved[] = {"name", "share", "when"};
-  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-    if (!strcmp(key, reserved[i])) return true;
+  for (int i = 0; i < GR_MODEL_NODE_KEYS; i++)
+    if (!strcmp(key, node_keys[i])) return true;
   return false;
+}
+
+void gr_model_add_node_keys(const char **known, int *n) {
+  for (int i = 0; i < GR_MODEL_NODE_KEYS; i++) known[(*n)++] = node_keys[i];
+}
+
+gr_status gr_model_keys_of_node(gr_build_context *a, const gr_conf *map, const char *what,
+                                const char *const *known, int n) {
+  const char **all = GR_NEW(a->arena, const char *, n + GR_MODEL_NODE_KEYS);
+  for (int i = 0; i < n; i++) all[i] = known[i];
+  gr_model_add_node_keys(all, &n);
+  return gr_model_keys(map, what, all, n);
 }

@@ -6,7 +6,7 @@
 // the mean over the sample's positions of the divergence of softmax(teacher / T) from
 // softmax(model / T). So samples and positions weigh as they do in the model's own loss.
 #include <string.h>
-#include "compiler/model/parts.h"
+#include "compiler/model/emit.h"
 
 const char gr_model_teacher_prefix[] = "teacher";
 

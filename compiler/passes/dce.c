@@ -1,4 +1,5 @@
-// dce.c - dead code elimination: keeps what the loss, the results and the states' next values need.
+// dce.c - dead code elimination: keeps what the loss, the results and the states' next values need,
+// and of nodes that are the identity what they read.
 // A program that reads nothing of a batch takes none, so its inputs are dropped, too.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
@@ -38,11 +39,17 @@ static bool reads_batch(const gr_graph *g, const bool *live) {
 
 bool gr_reads_batch(const gr_graph *g) { return reads_batch(g, gr_graph_live(g)); }
 
-// What becomes of a node. Of the results of a loop, yields can be left out, carries cannot.
-typedef enum fate { KEPT, TRIMMED, DROPPED } fate;
-static fate fate_of(const gr_node *n, const bool *live) {
+// What becomes of a node. Of the results of a loop, yields can be left out, carries cannot. What is
+// linked, as a state's next value, is the result of a node of its own.
+typedef enum fate { KEPT, TRIMMED, DROPPED, REPLACED } fate;
+typedef struct uses {
+  const bool *live, *linked;
+} uses;
+static fate fate_of(const gr_node *n, const uses *u) {
+  const bool *live = u->live;
   const gr_scan *s = n->op == &gr_op_scan ? n->attr : NULL;
   bool any = false, trims = false;
+  if (n->op->identity && live[n->out.id] && !u->linked[n->out.id]) return REPLACED;
   for (int k = 0; k < n->n_out; k++) {
     any |= live[gr_out(n, k).id];
     trims |= s && k >= s->n_carry && !live[gr_out(n, k).id];
@@ -50,9 +57,9 @@ static fate fate_of(const gr_node *n, const bool *live) {
   return !any ? DROPPED : trims ? TRIMMED : KEPT;
 }
 
-static bool any_of(const gr_graph *g, const bool *live, fate f) {
+static bool any_of(const gr_graph *g, const uses *u, fate f) {
   for (const gr_node *n = g->nodes; n < g->nodes + g->n_nodes; n++)
-    if (fate_of(n, live) == f) return true;
+    if (fate_of(n, u) == f) return true;
   return false;
 }
 
@@ -65,22 +72,28 @@ static bool drops_leaves(const gr_graph *g) {
 gr_status gr_pass_dce(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   const bool *live = gr_graph_live(old);
+  bool *linked = GR_NEW(old->tables, bool, old->n_values);
+  gr_mark_links(old, linked);
+  const uses u = {live, linked};
   bool batch = reads_batch(old, live);
-  bool trims = any_of(old, live, TRIMMED);
-  if (!trims && !any_of(old, live, DROPPED) && (batch || !drops_leaves(old))) return gr_keep(rw);
+  bool merges = any_of(old, &u, TRIMMED) || any_of(old, &u, REPLACED);
+  if (!merges && !any_of(old, &u, DROPPED) && (batch || !drops_leaves(old))) return gr_keep(rw);
   for (uint32_t i = 1; i < old->n_values; i++) {
     const gr_value *v = &old->values[i];
     if (v->role != GR_TEMP && (batch || !is_of_batch(v))) gr_copy_leaf(rw, i, &v->type, v->layout);
   }
-  rw->b.distinct = !trims;  // two loops that differ may be equal without what is left out
+  rw->b.distinct = !merges;  // two nodes that differ may be equal without what is left out
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) {
     const gr_node *n = &old->nodes[i];
-    switch (fate_of(n, live)) {
+    switch (fate_of(n, &u)) {
       case KEPT:
         gr_copy_node(rw, n);
         break;
       case TRIMMED:
         copy_scan(rw, n, live);
+        break;
+      case REPLACED:
+        rw->map[n->out.id] = rw->map[n->in[0].id];
         break;
       case DROPPED:
         break;

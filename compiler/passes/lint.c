@@ -2,6 +2,7 @@
 // parameters in every step; in a static graph they are known before the first.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
+#include "ops/ops.h"
 
 static void note_unused(gr_rewrite *rw, const bool *needed, gr_notes *notes) {
   const gr_graph *g = rw->old;
@@ -35,6 +36,19 @@ static bool *needed_by_loss(const gr_graph *g) {
   return need;
 }
 
+// Averages that the model reads (`weights: averaged`) are kept.
+static gr_status check_averages(const gr_rewrite *rw) {
+  for (uint32_t i = 0; i < rw->old->n_nodes; i++) {
+    const gr_node *n = &rw->old->nodes[i];
+    if (n->op == &gr_op_averaged && !rw->opt->optimizer.ema_decay.given)
+      return gr_hint(gr_fail(GR_ERR_CONFIG, n->loc,
+                             "the average of '%s' is read here, and the run keeps no averages",
+                             gr_at(rw->old, n->in[0])->name),
+                     "training.ema_decay=0.99, say: docs/running.md");
+  }
+  return GR_OK;
+}
+
 gr_status gr_pass_lint(gr_rewrite *rw) {
   const gr_graph *g = rw->old;
   if (!gr_is(g->loss))
@@ -42,6 +56,7 @@ gr_status gr_pass_lint(gr_rewrite *rw) {
                    "name one: `train: loss`");
   if (gr_at(g, g->loss)->type.rank || !gr_dtypes[gr_at(g, g->loss)->type.dtype].is_float)
     return gr_fail(GR_ERR_TYPE, GR_NOWHERE, "the loss must be one float");
+  GR_TRY(check_averages(rw));
   if (rw->opt->notes) {
     note_unused(rw, needed_by_loss(g), rw->opt->notes);
     note_dead(rw, rw->opt->notes);

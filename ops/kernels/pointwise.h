@@ -23,6 +23,9 @@ bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16 or f16, as f32 i
 // Runs the tile function over all elements of n_x operands, on all threads.
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
 void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they have a slope
+// The rule of ops whose result is the last operand times what the others decide, which have no slope
+// there: the gradients of relu, abs, max.
+void gr_grad_of_last(const gr_grad *);
 // Cases of ops that take any one float, and of gradients of an operand, or a result, and dy.
 extern const gr_case gr_float_cases[], gr_gradient_cases[];
 

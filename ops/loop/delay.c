@@ -25,6 +25,15 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
+// The other way round; and of what is put first, its own element.
+static void grad(const gr_grad *g) {
+  const struct delay *a = g->attr;
+  int64_t steps = gr_at(g->b->g, g->x[0])->type.dim[0];
+  if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_delay, &(struct delay){!a->reverse}, g->dy[0]);
+  if (g->n_in == 2 && g->want[1])
+    g->dx[1] = gr_select(g->b, g->dy[0], a->reverse ? steps - 1 : 0);
+}
+
 static gr_status delay_cpu(const gr_launch *l) {
   const struct delay *a = l->attr;
   size_t all = gr_type_bytes(l->out_type), one = all / (size_t)l->out_type->dim[0];
@@ -91,6 +100,7 @@ const gr_op gr_op_delay = {
     .index_spec_of = index_spec_of,
     .linear = true,
     .infer = infer,
+    .grad = grad,
     .cpu = delay_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,

@@ -30,8 +30,7 @@ const gr_op gr_op_abs = {
 GR_POINTWISE2(abs_grad, x0 > 0 ? x1 : x0 < 0 ? -x1 : 0)
 
 const gr_op gr_op_abs_grad = {
-    GR_POINTWISE_FIELDS(abs_grad),
-    .doc = "dy times the sign of x; 0 where x is 0.",
-    .infer = gr_pointwise_infer,
+    GR_POINTWISE_FIELDS(abs_grad), .doc = "dy times the sign of x; 0 where x is 0.",
+    .infer = gr_pointwise_infer,   .grad = gr_grad_of_last,
     .cases = gr_gradient_cases,
 };

@@ -79,7 +79,11 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}, .attr = &(struct
                                      {{0}}};
 
 const gr_op gr_op_clamp_grad = {
-    GR_POINTWISE_FIELDS(clamp_grad),   .doc = "dy where low < x < high, else 0.",
-    .attr_size = sizeof(struct clamp), .attrs = attrs,
-    .infer = gr_pointwise_infer_float, .cases = grad_cases,
+    GR_POINTWISE_FIELDS(clamp_grad),
+    .doc = "dy where low < x < high, else 0.",
+    .attr_size = sizeof(struct clamp),
+    .attrs = attrs,
+    .infer = gr_pointwise_infer_float,
+    .grad = gr_grad_of_last,
+    .cases = grad_cases,
 };

@@ -41,5 +41,6 @@ const gr_op gr_op_max_grad = {
     GR_POINTWISE_FIELDS(max_grad),
     .doc = "dy where x > y, half of it where they are equal, else 0.",
     .infer = gr_pointwise_infer,
+    .grad = gr_grad_of_last,
     .cases = grad_cases,
 };

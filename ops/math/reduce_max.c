@@ -267,6 +267,13 @@ static const gr_case grad_cases[] = {
     {{0}},
 };
 
+static void second(const gr_grad *g) {
+  gr_builder *b = g->b;
+  const gr_type x = gr_at(b->g, g->x[0])->type, y = gr_at(b->g, g->x[1])->type;
+  gr_val each = GR_EMIT(b, &gr_op_reduce_max_grad, g->attr, g->x[0], g->x[1], gr_fill(b, &y, 1));
+  if (g->want[2] && x.rank) g->dx[2] = GR_EMIT(b, &gr_op_sum, g->attr, gr_mul(b, each, g->dy[0]));
+}
+
 const gr_op gr_op_reduce_max_grad = {
     .name = "reduce_max_grad",
     .doc = "dy where x equals the maximum y, shared equally among equal maxima, else 0.",
@@ -274,6 +281,7 @@ const gr_op gr_op_reduce_max_grad = {
     .attr_size = sizeof(gr_reduce_axes),
     .attrs = attrs,
     .index_spec_of = grad_index_spec_of,
+    .grad = second,
     .cpu = grad_cpu,
     .fast = grad_fast,
     .scratch = grad_scratch,

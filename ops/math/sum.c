@@ -9,6 +9,11 @@ gr_val gr_sum(gr_builder *b, gr_val x, int axis) {
   return GR_EMIT(b, &gr_op_sum, (&(gr_reduce_axes){.axes = {1, {axis}}}), x);
 }
 
+gr_val gr_row_sums(gr_builder *b, gr_val x) {
+  const gr_type t = b->err ? (gr_type){.rank = 1} : gr_at(b->g, x)->type;
+  return gr_broadcast(b, gr_sum(b, x, t.rank - 1), t.rank - 1, t.dim[t.rank - 1]);
+}
+
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
   gr_reduce_index_spec(s, false, buf);
 }

@@ -115,5 +115,6 @@ const gr_op gr_op_where_grad = {
     GR_POINTWISE_FIELDS(where_grad),
     .doc = "dy where cond is not 0, else 0.",
     .infer = gr_pointwise_infer,
+    .grad = gr_grad_of_last,
     .cases = grad_cases,
 };

@@ -33,12 +33,15 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
-static void grad(const gr_grad *g) {
+// The mean of windows is linear: the gradient of each of both ops is the other one.
+static void flow_back(const gr_grad *g, const gr_op *other) {
   const gr_type *x = &gr_at(g->b->g, g->x[0])->type;
   struct adaptive a = {{x->rank - 2, {0}}};
   for (int i = 0; i < x->rank - 2; i++) a.size.items[i] = x->dim[1 + i];
-  g->dx[0] = GR_EMIT(g->b, &gr_op_adaptive_avg_pool_grad, &a, g->dy[0]);
+  g->dx[0] = gr_emit(g->b, other, &a, 1, g->dy);
 }
+static void grad(const gr_grad *g) { flow_back(g, &gr_op_adaptive_avg_pool_grad); }
+static void second(const gr_grad *g) { flow_back(g, &gr_op_adaptive_avg_pool); }
 
 static gr_status adaptive_avg_pool_cpu(const gr_launch *l) {
   gr_pool p = sizes(l->in_type, l->out_type);
@@ -172,6 +175,7 @@ const gr_op gr_op_adaptive_avg_pool_grad = {
     .index_spec_of = letters,
     .infer = infer,
     .flops = flops,
+    .grad = second,
     .linear = true,
     .cpu = grad_cpu,
     .fast_f32 = grad_f32,

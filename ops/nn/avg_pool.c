@@ -154,6 +154,10 @@ static const gr_case grad_cases[] = {
     {{0}},
 };
 
+static void second(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_avg_pool, g->attr, g->dy[0]);
+}
+
 const gr_op gr_op_avg_pool_grad = {
     .name = "avg_pool_grad",
     .doc = "The gradient of avg_pool, from dy.",
@@ -163,6 +167,7 @@ const gr_op gr_op_avg_pool_grad = {
     .attrs = grad_attrs,
     .index_spec_of = grad_letters,
     .infer = grad_infer,
+    .grad = second,
     .flops = grad_flops,
     .linear = true,
     .cpu = grad_cpu,

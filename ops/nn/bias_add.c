@@ -139,11 +139,19 @@ static gr_status grad_gpu(gr_gpu_call *g) {
 static const gr_case grad_cases[] = {
     {{"f32[4,6]"}}, {{"f32[2,4,6]"}}, {{"f32[700,1]"}}, {{"f32[130,70]"}}, {{0}}};
 
+static void second(const gr_grad *g) {
+  const gr_type x = gr_at(g->b->g, g->x[0])->type;
+  gr_val v = g->dy[0];
+  for (int d = x.rank - 2; d >= 0; d--) v = gr_broadcast(g->b, v, 0, x.dim[d]);
+  g->dx[0] = v;
+}
+
 const gr_op gr_op_bias_add_grad = {
     .name = "bias_add_grad",
     .doc = "The sum over all rows: the gradient of bias_add with respect to v.",
     .index_spec = "...c->c",
     .linear = true,
+    .grad = second,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_fast,
     .fast_narrow = grad_run_narrow,

@@ -21,6 +21,19 @@ static gr_status infer(gr_op_call *s) {
   return gr_conv_check(s, axes, attr_of(a), &s->in[0], &s->out[0], &s->in[1]);
 }
 
+// It is linear in x and in dy: what flows back is the gradient of x with dz for w, and the
+// convolution of x with dz.
+static void grad(const gr_grad *g) {
+  const gr_op *const forward[] = {&gr_op_conv1d, &gr_op_conv2d, &gr_op_conv3d};
+  const gr_type *x = &gr_at(g->b->g, g->x[0])->type;
+  struct gr_conv_grad_attr of_x = *(const struct gr_conv_grad_attr *)g->attr;
+  of_x.size.n = x->rank - 2;
+  for (int i = 0; i < x->rank - 2; i++) of_x.size.items[i] = x->dim[1 + i];
+  int rank = x->rank;
+  if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_conv_grad_x, &of_x, g->dy[0], g->x[1]);
+  if (g->want[1]) g->dx[1] = GR_EMIT(g->b, forward[rank - 3], attr_of(g->attr), g->x[0], g->dy[0]);
+}
+
 static gr_conv_sizes sizes(const void *attr, const gr_type *in, const gr_type *out) {
   return gr_conv_sizes_of(attr, in, out, in + 1);
 }
@@ -108,6 +121,7 @@ const gr_op gr_op_conv_grad_w = {
     .attrs = attrs,
     .index_spec_of = letters,
     .infer = infer,
+    .grad = grad,
     .flops = flops,
     .cpu = conv_grad_w_cpu,
     .fast = fast,

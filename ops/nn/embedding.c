@@ -193,6 +193,8 @@ static const gr_case grad_cases[] = {
     {{0}},
 };
 
+static void second(const gr_grad *g) { g->dx[0] = gr_embedding(g->b, g->dy[0], g->x[1]); }
+
 const gr_op gr_op_embedding_grad = {
     .name = "embedding_grad",
     .doc = "Adds each row of dy to the row of the table's gradient that its id selects.",
@@ -200,6 +202,7 @@ const gr_op gr_op_embedding_grad = {
     .attrs = grad_attrs,
     .index_spec = "...c,...->_c",
     .infer = grad_infer,
+    .grad = second,
     .check = grad_check,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_fast,

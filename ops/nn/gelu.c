@@ -46,9 +46,22 @@ GR_POINTWISE2(gelu_grad, (1 + erf(x0 * 0.70710678118654752f) +
                           x0 * 0.79788456080286536f * exp(-0.5f * x0 * x0)) *
                              (0.5f * x1))
 
+// By x: (2 - x^2) times the normal density, times dy.
+static void second(const gr_grad *g) {
+  gr_builder *b = g->b;
+  if (g->want[0]) {
+    gr_val square = gr_square(b, g->x[0]);
+    gr_val density = gr_scale(b, gr_exp(b, gr_scale(b, square, -0.5)), 0.3989422804014327);
+    gr_val slope = gr_mul(b, density, gr_add_scalar(b, gr_neg(b, square), 2));
+    g->dx[0] = gr_mul(b, slope, gr_mul(b, g->x[1], g->dy[0]));
+  }
+  if (g->want[1]) g->dx[1] = GR_EMIT(b, &gr_op_gelu_grad, NULL, g->x[0], g->dy[0]);
+}
+
 const gr_op gr_op_gelu_grad = {
     GR_POINTWISE_FIELDS(gelu_grad),
     .doc = "The gradient of gelu with respect to x, from x and dy.",
     .infer = gr_pointwise_infer_float,
+    .grad = second,
     .cases = gr_gradient_cases,
 };

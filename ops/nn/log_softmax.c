@@ -76,12 +76,20 @@ static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status grad_run_f32(const gr_launch *l) { return gr_run_rows(l, grad_rows_f32); }
 
+static void second(const gr_grad *g) {
+  gr_builder *b = g->b;
+  gr_val p = gr_mul(b, gr_exp(b, g->x[0]), g->dy[0]);
+  if (g->want[0]) g->dx[0] = gr_neg(b, gr_mul(b, p, gr_row_sums(b, g->x[1])));
+  if (g->want[1]) g->dx[1] = gr_sub(b, g->dy[0], gr_row_sums(b, p));
+}
+
 static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax_grad = {
     .name = "log_softmax_grad",
     .doc = "The gradient of log_softmax with respect to x, from y and dy.",
     .index_spec = "...K,...K->...K",
+    .grad = second,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_f32,
     .row = "s = sum(x1); x1 - exp(x0) * s",

@@ -51,5 +51,6 @@ const gr_op gr_op_relu_grad = {
     GR_POINTWISE_FIELDS(relu_grad),
     .doc = "dy where y is positive, else 0: the gradient of relu, from its output y.",
     .infer = gr_pointwise_infer,
+    .grad = gr_grad_of_last,
     .cases = gr_gradient_cases,
 };

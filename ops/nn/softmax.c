@@ -184,6 +184,29 @@ static void grad_row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
            s->n_in == 3 ? "(W)(x2 > 0) * " : "");
 }
 
+// z, and 0 for samples of length 0, whose rows are constant.
+static gr_val without_empty(gr_builder *b, gr_val z, gr_val lengths) {
+  if (b->err) return GR_NONE;
+  const gr_type t = gr_at(b->g, z)->type, n = gr_at(b->g, lengths)->type;
+  gr_val some = gr_cast(b, gr_less(b, gr_fill(b, &n, 0), lengths), t.dtype);
+  for (int d = 1; d < t.rank; d++) some = gr_broadcast(b, some, d, t.dim[d]);
+  return gr_mul(b, z, some);
+}
+
+// With z, what flows back, and sums over rows: by y, z (dy - sum(y dy)) - dy sum(y z); by dy, the
+// same op on z.
+static void second(const gr_grad *g) {
+  gr_builder *b = g->b;
+  gr_val y = g->x[0], dy = g->x[1], z = g->dy[0];
+  if (g->n_in == 3) z = without_empty(b, z, g->x[2]);
+  if (g->want[0])
+    g->dx[0] = gr_sub(b, gr_mul(b, z, gr_sub(b, dy, gr_row_sums(b, gr_mul(b, y, dy)))),
+                      gr_mul(b, dy, gr_row_sums(b, gr_mul(b, y, z))));
+  if (g->want[1])
+    g->dx[1] = g->n_in == 3 ? GR_EMIT(b, &gr_op_softmax_grad, NULL, y, z, g->x[2])
+                            : GR_EMIT(b, &gr_op_softmax_grad, NULL, y, z);
+}
+
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "f32[4,6]"}},
     {{"f32[6,5,7]", "f32[6,5,7]", "i32[6]"}, .fill = "nnl"},
@@ -196,6 +219,7 @@ const gr_op gr_op_softmax_grad = {
     .n_in = GR_ANY,
     .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
+    .grad = second,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_f32,
     .row_of = grad_row_of,

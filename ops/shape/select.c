@@ -119,6 +119,10 @@ static const gr_attr grad_attrs[] = {
     {0}};
 static const gr_case grad_cases[] = {{{"f32[4,6]"}, .attr = &(struct select_grad){1, 3}}, {{0}}};
 
+static void second(const gr_grad *g) {
+  g->dx[0] = gr_select(g->b, g->dy[0], ((const struct select_grad *)g->attr)->index);
+}
+
 const gr_op gr_op_select_grad = {
     .name = "select_grad",
     .doc =
@@ -130,6 +134,7 @@ const gr_op gr_op_select_grad = {
     .index_spec_of = grad_index_spec_of,
     .linear = true,
     .infer = grad_infer,
+    .grad = second,
     .cpu = grad_cpu,
     .gpu = grad_gpu,
     .cases = grad_cases,

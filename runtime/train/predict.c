@@ -65,10 +65,17 @@ static gr_status find_outputs(predictions *p) {
       if (!strncmp(g->result_names[i], "predict.", strlen("predict.")))
         GR_TRY(add_output(r, r->eval->of_bucket[b], g->result_names[i], &p->in[b]));
   }
-  if (p->in[0].n) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`",
-                         r->spec->set.model.graph),
-                 "docs/graph-language.md: `predict: {logits: logits}` names what is written");
+  const char *graph = r->spec->set.model.graph;
+  if (!p->in[0].n)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`", graph),
+        "docs/graph-language.md: `predict: {logits: logits}` names what is written");
+  if (r->eval->takes_batch) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                         "the evaluation of the model '%s' reads nothing of the data, of which "
+                         "there is a line for each sample",
+                         graph),
+                 "compute its loss, or a metric, of an input");
 }
 
 static void find_classes(predictions *p) {

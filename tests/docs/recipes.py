@@ -285,6 +285,140 @@ def views():
     compare("... on 3 ranks, with padding", [row["loss"] for row in got], torch_losses(projection(), loss, SGD))
 
 
+def state_of(module, name):
+    return {name + "." + k: v.detach().numpy() for k, v in module.state_dict().items()}
+
+
+def follows(m, mean, decay):
+    with torch.no_grad():
+        for a, w in zip(mean.parameters(), m.parameters()):
+            a.lerp_(w, 1 - decay)
+
+
+TARGET = '''
+inputs: {x: {shape: [n, 6]}}
+nodes:
+  - a: {torch_linear: x, out: 32, name: net.body}
+  - a: {relu: a}
+  - a: {torch_linear: a, out: 3, name: net.head}
+  - x: {neg: x}
+  - b: {torch_linear: x, out: 32, share: net.body, weights: WORD}
+  - b: {relu: b}
+  - b: {torch_linear: b, out: 3, share: net.head, weights: WORD}
+  - loss: {mse: [a, b]}
+train: loss
+'''
+
+
+def targets(word, decay, keys=(), ranks=""):
+    """What follows the weights, or what they are, as a constant."""
+    torch.manual_seed(6)
+    m, mean = Net(), Net()
+    mean.load_state_dict(m.state_dict())
+    np.savez("initial.npz", **state_of(m, "net"))
+    got, _, _ = graphrun(TARGET.replace("WORD", word), [f"training.ema_decay={decay}", *keys], "data.table.path=train.npz")
+    want = torch_losses(m, lambda m, _: F.mse_loss(m(X), mean(-X).detach()), SGD, after=lambda m, _: follows(m, mean, decay))
+    compare(f"{word} weights{ranks}", [row["loss"] for row in got], want)
+
+
+def adversaries():
+    """The page's two programs in turn, on noise that the data have, with a gradient penalty of the critic."""
+    model = re.sub(r"  - z: {fill.*\n  - z: {sample_normal: z}\n",
+                   "  - all: {add: [x, 0]}\n  - z: {slice: all, axis: 1, from: 2, size: 4}\n"
+                   "  - x: {slice: all, axis: 1, size: 2}\n", pathlib.Path("gan.yaml").read_text())
+    model = model.replace("out: features", "out: 2, layers: 1").replace("predict: {fake: fake}\n", "")
+    model = model.replace("      - loss: {add: [a, b]}\n", '''
+      - slope: {gradient: [made, fake]}
+      - slope: {square: slope}
+      - slope: {sum: slope, axes: [1]}
+      - slope: {sqrt: slope}
+      - p: {sub: [slope, 1]}
+      - p: {square: p}
+      - a: {add: [a, b]}
+      - loss: {add: [a, p]}
+''')
+    torch.manual_seed(8)
+    critic = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1), nn.Flatten(0))
+    generator = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
+    names = [(critic[0], "critic.l1"), (critic[2], "critic.l2"), (generator[0], "generator.layers.0"), (generator[2], "generator.out")]
+    np.savez("initial.npz", **{k: v for m, name in names for k, v in state_of(m, name).items()})
+    x, z = X[:, :2], X[:, 2:]
+    zero, one = torch.zeros(N), torch.ones(N)
+    bce, want = F.binary_cross_entropy_with_logits, []
+    steps = [SGD(critic), SGD(generator)]
+    for _ in range(STEPS):
+        fake = generator(z).detach().requires_grad_()
+        made = critic(fake)
+        slope, = torch.autograd.grad(made.sum(), fake, create_graph=True)
+        loss = bce(critic(x), one) + bce(made, zero) + (slope.norm(dim=1) - 1).square().mean()
+        steps[0].zero_grad(), loss.backward(), steps[0].step()
+        want.append(loss.item())
+        loss = bce(critic(generator(z)), one)
+        steps[1].zero_grad(), loss.backward(), steps[1].step()
+        want.append(loss.item())
+    got, _, _ = graphrun(model, ["loop=[{over: data, do: [disc, gen]}]"], "data.table.path=train.npz")
+    compare("two adversaries, with a gradient penalty", [row.get("disc.loss", row.get("gen.loss")) for row in got], want)
+
+
+def slopes(what, act, module, nodes="", of=lambda u: u.sum(), ranks=()):
+    """A loss of second derivatives of a small network; `nodes` and `of` are what is differentiated of its result u."""
+    model = f"""
+inputs: {{x: {{shape: [n, 2]}}}}
+nodes:
+  - h: {{torch_linear: x, out: 32, name: '0'}}
+  - h: {{{act}: h}}
+  - u: {{torch_linear: h, out: 3, name: '2'}}
+{nodes}
+  - du: {{gradient: [u, x]}}
+  - du: {{square: du}}
+  - ddu: {{gradient: [du, x]}}
+  - r: {{sub: [ddu, 1]}}
+  - r: {{square: r}}
+  - r: {{mean: r, axes: [1]}}
+train: r
+"""
+    torch.manual_seed(9)
+    m = nn.Sequential(nn.Linear(2, 32), module, nn.Linear(32, 3))
+    saved(m)
+    x = X[:, :2].clone().requires_grad_()
+    np.savez("points.npz", x=x.detach().numpy())
+
+    def loss(m, _):
+        du, = torch.autograd.grad(of(m(x)), x, create_graph=True)
+        ddu, = torch.autograd.grad(du.square().sum(), x, create_graph=True)
+        return (ddu - 1).square().mean()
+
+    got, _, _ = graphrun(model, ["training.lr=0.01", *ranks], "data.table.path=points.npz")
+    want = torch_losses(m, loss, lambda m: optim.SGD(m.parameters(), 0.01))
+    compare(f"second derivatives, {what}", [row["loss"] for row in got], want)
+
+
+def recurrent(word, make):
+    """How the result of a layer over steps changes with its inputs is the loss."""
+    model = f"""
+inputs: {{x: {{shape: [n, 6]}}}}
+nodes:
+  - s: {{reshape: x, shape: [n, 6, 1]}}
+  - h: {{{word}: s, hidden: 4, name: rnn}}
+  - u: {{sum: h, axes: [1, 2]}}
+  - du: {{gradient: [u, x]}}
+  - du: {{square: du}}
+  - loss: {{mean: du, axes: [1]}}
+train: loss
+"""
+    torch.manual_seed(10)
+    m = nn.ModuleDict({"rnn": make(1, 4, batch_first=True)})
+    saved(m)
+    x = X.clone().requires_grad_()
+
+    def loss(m, _):
+        du, = torch.autograd.grad(m["rnn"](x[:, :, None])[0].sum(), x, create_graph=True)
+        return du.square().mean()
+
+    got, _, _ = graphrun(model, [], "data.table.path=train.npz")
+    compare(f"second derivatives, through {word}", [row["loss"] for row in got], torch_losses(m, loss, SGD))
+
+
 def missing_labels():
     rows = list(csv.DictReader(open("tasks.csv")))
     table = lambda *names: torch.tensor([[float(row[name] or "nan") for name in names] for row in rows])
@@ -327,6 +461,21 @@ def preferences():
 
 mixup()
 views()
+RANKS = ["training.batch_size=65", "distributed.ranks=3", "distributed.backend=loopback"]
+targets("averaged", 0.8)
+targets("averaged", 0.8, [*RANKS, "distributed.strategy=zero1"], ", on 3 ranks, zero1")
+targets("averaged", 0.8, [*RANKS, "distributed.strategy=fsdp"], ", on 3 ranks, fsdp")
+targets("averaged", 0.8, ["training.accumulate=4"], ", in 4 parts")
+targets("frozen", 0)
+adversaries()
+for act, module in (("tanh", nn.Tanh()), ("sigmoid", nn.Sigmoid()), ("silu", nn.SiLU()), ("gelu", nn.GELU()),
+                    ("softplus", nn.Softplus())):
+    slopes(act, act, module)
+slopes("softmax", "tanh", nn.Tanh(), "  - u: {softmax: u}\n  - u: {square: u}", lambda u: u.softmax(1).square().sum())
+slopes("log_softmax", "tanh", nn.Tanh(), "  - u: {log_softmax: u}", lambda u: u.log_softmax(1).sum())
+recurrent("lstm", nn.LSTM)
+recurrent("gru", nn.GRU)
+slopes("silu on 3 ranks", "silu", nn.SiLU(), ranks=RANKS)
 missing_labels()
 preferences()
 print(f"{passed} passed, {failed} failed, 0 skipped")

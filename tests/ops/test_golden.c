@@ -46,6 +46,7 @@ static const char *const elsewhere[][2] = {
     {"pack", "its order is the processor's own: test_gemm, by_packed"},
     {"matmul_packed", "by_packed likewise, and every model with a loop"},
     {"fetch", "a copy: test_ops"},
+    {"averaged", "the identity: test_ops"},
     {"shard_slice", "collectives: test_ops, test_loopback"},
     {"all_reduce", "collectives: test_loopback"},
     {"all_gather", "collectives: test_loopback"},

@@ -173,7 +173,8 @@ static void check_case(const gr_op *op, const gr_case *c, int at_case) {
   MUST(use_of_case(&u, op, c, (uint64_t)at_case));
   for (int k = 0; k < u.call.n_in; k++) {
     bool is_float = gr_dtypes[u.in[k].type.dtype].is_float;
-    wanted[k] = is_float && !(c->fill && strlen(c->fill) > (size_t)k && c->fill[k] == 'c');
+    char letter = c->fill && strlen(c->fill) > (size_t)k ? c->fill[k] : 'n';
+    wanted[k] = is_float && letter != 'c' && letter != 'm';
     floats += wanted[k];
     if (!is_float) continue;
     value as = value_as(&u.in[k], GR_F64);

@@ -253,9 +253,51 @@ static void draws_anew(void) {
   close_run(&r);
 }
 
+// ---- Gradients in the model ----------------------------------------------------------------
+
+// Of polynomials, also within a scan and through it: all derivatives are known.
+static void gradients(void) {
+  ran r =
+      run("  - q: {mul: [x, x]}\n"
+          "  - q: {mul: [q, x]}\n"
+          "  - d: {gradient: [q, x]}\n"   // 3 x^2
+          "  - dd: {gradient: [d, x]}\n"  // 6 x
+          "  - part: {slice: q, axis: 1, size: 1}\n"
+          "  - dp: {gradient: [part, x]}\n"  // of the first column alone
+          "  - sg: {stop_gradient: x}\n"
+          "  - m: {mul: [sg, x]}\n"
+          "  - dm: {gradient: [m, x]}\n"  // x
+          "  - z: {mul: [sg, sg]}\n"
+          "  - z: {add: [z, x]}\n"
+          "  - z: {sub: [z, x]}\n"
+          "  - dz: {gradient: [z, x]}\n"  // 0
+          "  - ks: {scan: {over: {s: t}, carry: {m: [n, c]}, nodes: [{w: {mul: [s, s]}}, "
+          "{m: {add: [m, w]}}, {k: {gradient: [w, s]}}], yields: k}}\n"  // 2 s
+          "  - ss: {mul: [ks, ks]}\n"
+          "  - ds: {gradient: [ss, s]}\n"  // 8 s, through the scan
+          "predict: {d: d, dd: dd, dp: dp, dm: dm, dz: dz, ds: ds}\n");
+  const float *d = result(&r, "predict.d"), *dd = result(&r, "predict.dd"),
+              *dp = result(&r, "predict.dp"), *dm = result(&r, "predict.dm"),
+              *dz = result(&r, "predict.dz"), *ds = result(&r, "predict.ds");
+  for (int i = 0; i < N * C; i++) {
+    double x = x_at(i / C, i % C);
+    CHECK(fabs(d[i] - 3 * x * x) < 1e-5, "first %d: %g", i, (double)d[i]);
+    CHECK(fabs(dd[i] - 6 * x) < 1e-5, "second %d: %g", i, (double)dd[i]);
+    CHECK(fabs(dp[i] - (i % C ? 0 : 3 * x * x)) < 1e-5, "column %d: %g", i, (double)dp[i]);
+    CHECK(fabs(dm[i] - x) < 1e-5, "constant factor %d: %g", i, (double)dm[i]);
+    CHECK(fabs((double)dz[i]) < 1e-6, "constant %d: %g", i, (double)dz[i]);
+  }
+  for (int i = 0; i < N * T * C; i++) {
+    double x = s_at(i / (T * C), i / C % T, i % C);
+    CHECK(fabs(ds[i] - 8 * x) < 1e-5, "through a scan %d: %g", i, (double)ds[i]);
+  }
+  close_run(&r);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"broadcasting", broadcasting}, {"listed_values", listed_values},
              {"ones_are_stretched", ones_are_stretched}, {"sums_forwards", sums_forwards},
              {"sums_backwards", sums_backwards}, {"lstm_forwards", lstm_forwards},
-             {"lstm_backwards", lstm_backwards}, {"draws_anew", draws_anew});
+             {"lstm_backwards", lstm_backwards}, {"draws_anew", draws_anew},
+             {"gradients", gradients});
 }

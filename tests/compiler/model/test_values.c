@@ -191,8 +191,43 @@ static void initial_values(void) {
   CHECK(g->n_results == 0 && !gr_is(gr_graph_leaf(g, GR_INPUT, "x")), "only initial values");
 }
 
+// ---- How weights are read -------------------------------------------------------
+
+// What is around a node holds for all of it; buffers stay as they are where averages are read.
+static void weights_as_constants(void) {
+  gr_graph *g = build(INPUTS
+                      "nodes:\n"
+                      "  - a: {linear: x, out: 2, name: net}\n"
+                      "  - b: {linear: x, out: 2, share: net, weights: frozen}\n"
+                      "  - repeat: 2\n"
+                      "    weights: averaged\n"
+                      "    nodes:\n"
+                      "      - d: {linear: x, out: 2, share: net, weights: trained}\n"
+                      "  - e: {linear: x, out: 2, share: net}\n"
+                      "  - m: {batch_norm: s, name: norm}\n"
+                      "  - m: {batch_norm: m, share: norm, weights: averaged}\n"
+                      "  - loss: {mse: [a, b]}\n"
+                      "train: loss\n",
+                      NULL, GR_TRAIN);
+  CHECK(count(g, "stop_gradient") == 2, "%d of frozen weights", count(g, "stop_gradient"));
+  CHECK(count(g, "averaged") == 4, "%d of averages", count(g, "averaged"));
+  CHECK(count(g, "matmul") == 3, "%d products: two uses are equal to others", count(g, "matmul"));
+  gr_val mean = gr_graph_leaf(g, GR_STATE, "norm.running_mean");
+  CHECK(gr_is(mean) && gr_is(gr_at(g, mean)->next), "the first use sets the mean");
+  gr_graph *one = build(INPUTS
+                        "nodes:\n"
+                        "  - m: {batch_norm: s, name: norm, weights: averaged}\n"
+                        "  - loss: {mse: [m, s]}\n"
+                        "train: loss\n",
+                        NULL, GR_TRAIN);
+  mean = gr_graph_leaf(one, GR_STATE, "norm.running_mean");
+  CHECK(gr_is(mean), "there is a mean");
+  CHECK(!gr_is(gr_at(one, mean)->next), "the mean stays");
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   return RUN(argc, argv, {"broadcasting", broadcasting}, {"expressions", expressions},
-             {"batches", batches}, {"dropouts", dropouts}, {"initial_values", initial_values});
+             {"batches", batches}, {"dropouts", dropouts}, {"initial_values", initial_values},
+             {"weights_as_constants", weights_as_constants});
 }
