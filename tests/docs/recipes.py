@@ -327,16 +327,6 @@ def adversaries():
                    "  - all: {add: [x, 0]}\n  - z: {slice: all, axis: 1, from: 2, size: 4}\n"
                    "  - x: {slice: all, axis: 1, size: 2}\n", pathlib.Path("gan.yaml").read_text())
     model = model.replace("out: features", "out: 2, layers: 1").replace("predict: {fake: fake}\n", "")
-    model = model.replace("      - loss: {add: [a, b]}\n", '''
-      - slope: {gradient: [made, fake]}
-      - slope: {square: slope}
-      - slope: {sum: slope, axes: [1]}
-      - slope: {sqrt: slope}
-      - p: {sub: [slope, 1]}
-      - p: {square: p}
-      - a: {add: [a, b]}
-      - loss: {add: [a, p]}
-''')
     torch.manual_seed(8)
     critic = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1), nn.Flatten(0))
     generator = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
