@@ -1,13 +1,12 @@
 // gather.c - the findings of all ranks as those of one. See findings.h.
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 #include "base/text.h"
 #include "cli/check/findings.h"
 #include "runtime/comm/comm.h"
 
 // ---- As bytes: texts that end with 0, of which the empty one is NULL ---------------------------
-
-enum { BEHIND = 16 };  // zeros: a finding that is cut off ends there
 
 static void put_text(gr_text *t, const char *text) {
   if (text) gr_text_put(t, text);
@@ -90,12 +89,7 @@ static int place_of(const groups *all, const gr_finding *f) {
 
 static group *insert(groups *all, const gr_finding *f) {
   int index = place_of(all, f);
-  if (all->n == all->most) {
-    all->most = 2 * all->most + 64;
-    group *more = GR_NEW(all->arena, group, all->most);
-    if (all->n) memcpy(more, all->list, sizeof *more * (size_t)all->n);
-    all->list = more;
-  }
+  GR_GROW(all->arena, all->list, all->n, all->most);
   memmove(&all->list[index + 1], &all->list[index], sizeof(group) * (size_t)(all->n++ - index));
   all->list[index] = (group){.one = *f, .of = GR_NEW(all->arena, bool, all->ranks), .least = -1};
   return &all->list[index];
@@ -122,19 +116,6 @@ static const char *ranks_text(const groups *all, const bool *of) {
 
 // ---- Between ranks -----------------------------------------------------------------------------
 
-// The texts of all ranks, each in `room` bytes that end with 0.
-static gr_status exchange(gr_comm *world, gr_arena *a, gr_text *packed, char **all, size_t *room) {
-  int32_t bytes = (int32_t)packed->len, *sizes = GR_NEW(a, int32_t, world->ranks), most = 0;
-  GR_TRY(gr_comm_run(world, GR_ALL_GATHER, GR_I32, 1, &bytes, sizes));
-  for (int r = 0; r < world->ranks; r++) most = sizes[r] > most ? sizes[r] : most;
-  size_t words = (size_t)most / sizeof(int32_t) + 1;
-  *room = words * sizeof(int32_t);
-  char *padded = gr_arena_alloc(a, *room);
-  *all = gr_arena_alloc(a, *room * (size_t)world->ranks + BEHIND);
-  memcpy(padded, packed->chars, packed->len);
-  return gr_comm_run(world, GR_ALL_GATHER, GR_I32, (int64_t)words, padded, *all);
-}
-
 static const gr_finding *list_of(const groups *all) {
   gr_finding *list = GR_NEW(all->arena, gr_finding, all->n + 1);
   for (int i = 0; i < all->n; i++) {
@@ -149,15 +130,14 @@ static const gr_finding *list_of(const groups *all) {
 }
 
 gr_status gr_check_gather(gr_comm *world, gr_findings *f) {
-  char *text;
-  size_t room;
   gr_text packed = gr_text_make(f->arena);
+  gr_comm_gathered texts;
   groups all = {.arena = f->arena, .ranks = world->ranks};
   gr_finding one;
-  put_findings(f, &packed);
-  GR_TRY(exchange(world, f->arena, &packed, &text, &room));
+  put_findings(f, &packed), put_text(&packed, NULL);
+  GR_TRY(gr_comm_gather(world, f->arena, packed.chars, packed.len, &texts));
   for (int r = 0; r < world->ranks; r++)
-    for (const char *source = text + room * (size_t)r; read_finding(&source, &one);)
+    for (const char *source = (const char *)texts.of_rank[r]; read_finding(&source, &one);)
       add(&all, &one, r);
   gr_findings_set(f, list_of(&all), all.n);
   return GR_OK;

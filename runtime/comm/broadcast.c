@@ -1,5 +1,5 @@
-// broadcast.c - broadcasts bytes from rank 0, and compares values and errors between ranks. See
-// comm.h.
+// broadcast.c - broadcasts bytes from rank 0, gathers those of all ranks, and compares values and
+// errors between ranks. See comm.h.
 #include <stdlib.h>
 #include <string.h>
 #include "base/base.h"
@@ -13,6 +13,24 @@ gr_status gr_comm_share(gr_comm *c, gr_arena *arena, char **bytes, size_t *n) {
   if (c->rank == 0) memcpy(in, *bytes, size);
   GR_TRY(gr_comm_run(c, GR_BROADCAST, GR_I32, (int64_t)words, in, out));
   if (c->rank) *bytes = (char *)out, *n = size;
+  return GR_OK;
+}
+
+gr_status gr_comm_gather(gr_comm *c, gr_arena *a, const void *bytes, size_t n,
+                         gr_comm_gathered *out) {
+  int32_t here = n < INT32_MAX ? (int32_t)n : INT32_MAX, most = 0;
+  *out = (gr_comm_gathered){.bytes = GR_NEW(a, int32_t, c->ranks)};
+  GR_TRY(gr_comm_run(c, GR_ALL_GATHER, GR_I32, 1, &here, out->bytes));
+  for (int r = 0; r < c->ranks; r++) most = out->bytes[r] > most ? out->bytes[r] : most;
+  if (most == INT32_MAX)
+    return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "a rank has more than 2 GiB for the others");
+  if (!most) return GR_OK;
+  int64_t words = ((int64_t)most + 3) / 4;
+  int32_t *padded = GR_NEW(a, int32_t, words), *all = GR_NEW(a, int32_t, words * c->ranks);
+  memcpy(padded, bytes, n);
+  GR_TRY(gr_comm_run(c, GR_ALL_GATHER, GR_I32, words, padded, all));
+  out->of_rank = GR_NEW(a, int32_t *, c->ranks);
+  for (int r = 0; r < c->ranks; r++) out->of_rank[r] = all + r * words;
   return GR_OK;
 }
 

@@ -58,6 +58,15 @@ void gr_comm_mesh_close(gr_comm *axes[GR_MAX_MESH], const gr_mesh *);
 // Broadcasts rank 0's *n bytes. On the other ranks *bytes becomes a copy in the arena and *n its
 // size.
 GR_MUST_USE gr_status gr_comm_share(gr_comm *, gr_arena *, char **bytes, size_t *n);
+// What each rank has given, of any size, in the arena: that of rank r begins at of_rank[r], and has
+// zeros behind it up to a multiple of 4 bytes.
+typedef struct gr_comm_gathered {
+  int32_t **of_rank;  // NULL: no rank has given any
+  int32_t *bytes;     // by rank
+} gr_comm_gathered;
+// Gathers `n` bytes of this rank on all ranks. GR_ERR_UNSUPPORTED: they are more than 2 GiB.
+GR_MUST_USE gr_status gr_comm_gather(gr_comm *, gr_arena *, const void *bytes, size_t n,
+                                     gr_comm_gathered *out);
 // *out_rank becomes, on every rank, the first rank whose value differs from rank 0's; -1: none.
 GR_MUST_USE gr_status gr_comm_compare(gr_comm *, uint64_t value, int *out_rank);
 // GR_OK on every rank when every rank's `status` is GR_OK. Otherwise the first rank with an error

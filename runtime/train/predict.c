@@ -307,22 +307,16 @@ static gr_text pack(predictions *p, gr_arena *a, const gr_batch *b) {
 }
 
 static void unpack(predictions *p, const int32_t *words, const int32_t *end) {
-  for (; end - words >= 2 && words[1] > 0; words += 2 + words[1])
+  for (; words < end; words += 2 + words[1])
     p->lines[words[0]] = gr_arena_strdup(p->arena, (const char *)(words + 2));
 }
 
 static gr_status gather(predictions *p, gr_arena *a, const gr_text *packed) {
   gr_rank *r = p->r;
-  int32_t words = (int32_t)(packed->len / 4), most = 0, *sizes = GR_NEW(a, int32_t, r->ranks);
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &words, sizes));
-  for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
-  if (!most) return GR_OK;
-  int32_t *padded = GR_NEW(a, int32_t, most);  // zeroed: a length of 0 ends the lines
-  int32_t *all = GR_NEW(a, int32_t, (size_t)most * (size_t)r->ranks);
-  memcpy(padded, packed->chars, packed->len);
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, padded, all));
-  for (int i = 0; i < r->ranks && !r->rank; i++)
-    unpack(p, all + (size_t)i * (size_t)most, all + (size_t)i * (size_t)most + sizes[i]);
+  gr_comm_gathered all;
+  GR_TRY(gr_comm_gather(r->world, a, packed->chars, packed->len, &all));
+  for (int i = 0; i < r->ranks && !r->rank && all.of_rank; i++)
+    unpack(p, all.of_rank[i], all.of_rank[i] + all.bytes[i] / 4);
   return GR_OK;
 }
 

@@ -177,42 +177,33 @@ gr_status gr_mistakes_take(gr_mistakes *m, gr_rank *r, const gr_batch *b) {
 
 enum { HEAD = 4 };  // words of a mistake before what was said
 
-static int32_t words_of(const gr_mistakes *m) {
-  int64_t n = 0;
-  for (int64_t i = 0; i < m->n; i++) n += HEAD + m->worst[i].n;
-  return (int32_t)n;
-}
-
-// This rank's as integers, zeros after the last.
-static int32_t *pack(const gr_mistakes *m, int32_t most) {
-  int32_t *words = GR_NEW(m->arena, int32_t, most + 1), *to = words;
+// This rank's as integers.
+static gr_text pack(const gr_mistakes *m) {
+  gr_text t = gr_text_make(m->arena);
   for (int64_t i = 0; i < m->n; i++) {
     const mistake *x = &m->worst[i];
-    *to++ = (int32_t)x->sample + 1, *to++ = (int32_t)gr_bits_of(x->score);
-    *to++ = (int32_t)gr_bits_of(x->probability), *to++ = x->n;
-    memcpy(to, x->said, (size_t)x->n * sizeof *to);
-    to += x->n;
+    const int32_t head[HEAD] = {(int32_t)x->sample, (int32_t)gr_bits_of(x->score),
+                                (int32_t)gr_bits_of(x->probability), x->n};
+    gr_text_putn(&t, (const char *)head, sizeof head);
+    gr_text_putn(&t, (const char *)x->said, (size_t)x->n * sizeof *x->said);
   }
-  return words;
+  return t;
 }
 
 static void unpack(gr_mistakes *m, const int32_t *words, const int32_t *end) {
-  for (; end - words >= HEAD && *words; words += HEAD + words[3])
-    add(m, (mistake){(uint32_t)words[0] - 1, gr_float_of((uint32_t)words[1]),
+  for (; words < end; words += HEAD + words[3])
+    add(m, (mistake){(uint32_t)words[0], gr_float_of((uint32_t)words[1]),
                      gr_float_of((uint32_t)words[2]), words[3], words + HEAD});
 }
 
 gr_status gr_mistakes_gather(gr_mistakes *m, gr_rank *r) {
-  int32_t count = words_of(m), most = 0, *sizes = GR_NEW(m->arena, int32_t, r->ranks);
+  gr_text packed = pack(m);
+  gr_comm_gathered all;
   if (!m->kind || r->ranks == 1) return GR_OK;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &count, sizes));
-  for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
-  if (!most) return GR_OK;
-  int32_t *all = GR_NEW(m->arena, int32_t, (int64_t)most * r->ranks);
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, pack(m, most), all));
+  GR_TRY(gr_comm_gather(r->world, m->arena, packed.chars, packed.len, &all));
   m->n = 0;
-  for (int i = 0; i < r->ranks; i++)
-    unpack(m, all + (int64_t)i * most, all + (int64_t)(i + 1) * most);
+  for (int i = 0; i < r->ranks && all.of_rank; i++)
+    unpack(m, all.of_rank[i], all.of_rank[i] + all.bytes[i] / 4);
   return GR_OK;
 }
 

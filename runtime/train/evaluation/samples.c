@@ -111,38 +111,29 @@ gr_status gr_samples_take(gr_samples *s, gr_rank *r, const gr_batch *f) {
 
 // ---- From all ranks ---------------------------------------------------------------------------
 
-// This rank's answers as integers: index, length, tokens; padded with -1 to `most` tokens.
-static int32_t *pack(const gr_samples *s, int32_t most) {
-  int32_t *words = GR_NEW(s->arena, int32_t, most + 1), *to = words;
+// This rank's answers as integers: index, length, tokens.
+static gr_text pack(const gr_samples *s) {
+  gr_text t = gr_text_make(s->arena);
   for (uint32_t i = 0; i < s->n; i++) {
     const answer *a = &s->answers[i];
     if (!a->tokens) continue;
-    *to++ = (int32_t)i, *to++ = a->n;
-    memcpy(to, a->tokens, (size_t)a->n * sizeof *to);
-    to += a->n;
+    gr_text_putn(&t, (const char *)(int32_t[]){(int32_t)i, a->n}, 2 * sizeof(int32_t));
+    gr_text_putn(&t, (const char *)a->tokens, (size_t)a->n * sizeof *a->tokens);
   }
-  while (to < words + most) *to++ = -1;
-  return words;
+  return t;
 }
 
 static void unpack(gr_samples *s, const int32_t *words, const int32_t *end) {
-  while (end - words >= 2 && *words >= 0) {
-    s->answers[words[0]] = (answer){words + 2, words[1]};
-    words += 2 + words[1];
-  }
+  for (; words < end; words += 2 + words[1]) s->answers[*words] = (answer){words + 2, words[1]};
 }
 
 gr_status gr_samples_gather(gr_samples *s, gr_rank *r) {
-  int32_t count = 0, most = 0, *sizes = GR_NEW(s->arena, int32_t, r->ranks);
+  gr_text packed = pack(s);
+  gr_comm_gathered all;
   if (!s->n) return GR_OK;
-  for (uint32_t i = 0; i < s->n; i++) count += s->answers[i].tokens ? 2 + s->answers[i].n : 0;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &count, sizes));
-  for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
-  if (!most) return GR_OK;
-  int32_t *all = GR_NEW(s->arena, int32_t, (size_t)most * (size_t)r->ranks);
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, pack(s, most), all));
-  for (int i = 0; i < r->ranks; i++)
-    unpack(s, all + (size_t)i * (size_t)most, all + (size_t)(i + 1) * (size_t)most);
+  GR_TRY(gr_comm_gather(r->world, s->arena, packed.chars, packed.len, &all));
+  for (int i = 0; i < r->ranks && all.of_rank; i++)
+    unpack(s, all.of_rank[i], all.of_rank[i] + all.bytes[i] / 4);
   return GR_OK;
 }
 

@@ -181,9 +181,30 @@ static gr_status compare_values(gr_comm *c) {
   }
   return GR_OK;
 }
+// Rank r has r times 3 bytes, and none where there is one rank alone.
+static gr_status gather_bytes(gr_comm *c) {
+  gr_arena *a = gr_arena_create();
+  gr_comm_gathered all;
+  char bytes[64];
+  memset(bytes, 'a' + c->rank, sizeof bytes);
+  GR_TRY(gr_comm_gather(c, a, bytes, 3 * (size_t)c->rank, &all));
+  for (int r = 0; r < c->ranks; r++) {
+    if (all.bytes[r] != 3 * r)
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%d bytes of rank %d", all.bytes[r], r);
+    const char *of = all.of_rank ? (const char *)all.of_rank[r] : "";
+    for (int k = 0; k < (3 * r + 3) / 4 * 4; k++)
+      if (of[k] != (k < 3 * r ? 'a' + r : 0))
+        return gr_fail(GR_ERR_BUG, GR_NOWHERE, "byte %d of rank %d is another", k, r);
+  }
+  bool none = !all.of_rank;
+  gr_arena_destroy(a);
+  return none == (c->ranks == 1) ? GR_OK : gr_fail(GR_ERR_BUG, GR_NOWHERE, "none are given");
+}
 static void ranks_share_and_compare(void) {
   all_well(1, share_bytes);
   all_well(3, share_bytes);
+  all_well(1, gather_bytes);
+  all_well(5, gather_bytes);
   all_well(4, compare_values);
 }
 
