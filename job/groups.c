@@ -43,8 +43,8 @@ static gr_status unknown_key(const gr_op *op, const gr_conf *c, const char *name
   for (; n < OWN_KEYS; n++) names[n] = own_keys[n];
   for (const gr_attr *p = op->attrs; p && p->name && n < MAX_NAMES; p++)
     if (p->default_value) names[n++] = p->name;
-  gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
-                        "a group of training.groups has no '%s'", name);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, gr_conf_place(c), "a group of training.groups has no '%s'", name);
   s = gr_hint_near(s, name, names, n);
   return gr_hint(s, "it has match, lr, lr_factor, clip, optimizer, and what %s reads", op->name);
 }

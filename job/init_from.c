@@ -18,10 +18,10 @@ static gr_status wrong(const gr_conf *c, const char *key, const char *expected) 
 }
 
 static gr_status unknown_key(const gr_conf *c, const char *name) {
-  gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
-                        "an entry of model.init_from has no '%s'", name);
-  s = gr_hint_near(s, name, keys, KEYS);
-  return gr_hint(s, "it has from, rename, allow_missing and allow_unused");
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, gr_conf_place(c), "an entry of model.init_from has no '%s'", name);
+  return gr_hint(gr_hint_near(s, name, keys, KEYS),
+                 "it has from, rename, allow_missing and allow_unused");
 }
 
 static gr_status read_patterns(gr_arena *a, gr_conf *item, const char *key, gr_pattern **out,

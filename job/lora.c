@@ -21,10 +21,9 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 static gr_status unknown_key(const gr_conf *c, const char *key) {
   const char *names[FIELDS];
   for (int i = 0; i < FIELDS; i++) names[i] = fields[i].name;
-  gr_status s =
-      gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc, "model.lora has no '%s'", key);
-  s = gr_hint_near(s, key, names, FIELDS);
-  return gr_hint(s, "it has match, rank, alpha, dropout, name, train and also");
+  gr_status s = gr_fail(GR_ERR_CONFIG, gr_conf_place(c), "model.lora has no '%s'", key);
+  return gr_hint(gr_hint_near(s, key, names, FIELDS),
+                 "it has match, rank, alpha, dropout, name, train and also");
 }
 
 static gr_status check_field(gr_arena *a, const char *key, gr_conf *c) {
@@ -37,30 +36,12 @@ static gr_status check_field(gr_arena *a, const char *key, gr_conf *c) {
                  example);
 }
 
-// A string, or a list of strings, at the end of `out`.
-static void add_texts(gr_arena *a, gr_conf *c, gr_texts *out) {
-  bool list = c && c->kind == GR_CONF_LIST;
-  int n = !c ? 0 : list ? c->n : 1;
-  const char **text = GR_NEW(a, const char *, out->n + n + 1);
-  gr_loc *loc = GR_NEW(a, gr_loc, out->n + n + 1);
-  for (int i = 0; i < out->n; i++) text[i] = out->text[i], loc[i] = out->loc[i];
-  for (int i = 0; i < n; i++) {
-    const gr_conf *item = list ? c->items[i] : c;
-    text[out->n + i] = item->text, loc[out->n + i] = item->loc;
-  }
-  *out = (gr_texts){text, loc, out->n + n};
-}
-
-static void add_pattern(gr_arena *a, const char *pattern, gr_loc loc, gr_texts *out) {
-  gr_conf c = {.kind = GR_CONF_TEXT, .text = pattern, .loc = loc};
-  add_texts(a, &c, out);
-}
-
 // The weights of an adapter, by their names (compiler/model/adapter.c).
 static void add_weights(gr_arena *a, const gr_adapter *p, gr_texts *out) {
   const char *dot = *p->name ? "." : "";
-  add_pattern(a, gr_arena_printf(a, "*.%s%slora_[AB].weight", p->name, dot), p->loc, out);
-  add_pattern(a, gr_arena_printf(a, "%s%slora_[AB].weight", p->name, dot), p->loc, out);
+  gr_conf c = {.kind = GR_CONF_TEXT, .loc = p->loc};
+  c.text = gr_arena_printf(a, "*.%s%slora_[AB].weight", p->name, dot), gr_texts_add(a, &c, out);
+  c.text += strlen("*."), gr_texts_add(a, &c, out);
 }
 
 static double number_of(gr_conf *item, const char *key, double default_value) {
@@ -93,9 +74,9 @@ static gr_status read_adapter(gr_arena *a, gr_conf *item, bool several, gr_optim
     all = gr_also(all, check_field(a, item->keys[i], item->items[i]));
   GR_TRY(all);
   gr_conf *match = gr_conf_member(item, "match"), *train = gr_conf_member(item, "train");
-  const gr_conf *name = gr_conf_member(item, "name");
+  const gr_conf *name = gr_conf_member(item, "name"), *also = gr_conf_member(item, "also");
   *out = (gr_adapter){.name = name ? name->text : "", .loc = item->loc};
-  add_texts(a, match, &out->match);
+  if (match) gr_texts_add(a, match, &out->match);
   if (!out->match.n)
     return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc,
                            "model.lora needs 'match', a pattern of paths of linear layers"),
@@ -105,7 +86,7 @@ static gr_status read_adapter(gr_arena *a, gr_conf *item, bool several, gr_optim
   out->alpha = number_of(item, "alpha", (double)out->rank);
   out->dropout = number_of(item, "dropout", 0);
   if (!train || train->truth) add_weights(a, out, &s->only);
-  add_texts(a, gr_conf_member(item, "also"), &s->only);
+  if (also) gr_texts_add(a, also, &s->only);
   return GR_OK;
 }
 

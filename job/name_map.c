@@ -47,7 +47,7 @@ static gr_status read_one(gr_arena *a, const gr_conf *map, int i, const char *wh
   const gr_conf *to = map->items[i];
   if (to->kind != GR_CONF_TEXT && to->kind != GR_CONF_NULL && to->kind != GR_CONF_LIST)
     return names_wrong(to, what, expected);
-  *out = (gr_pattern){.text = map->keys[i], .loc = to->key_loc.file ? to->key_loc : to->loc};
+  *out = (gr_pattern){.text = map->keys[i], .loc = gr_conf_place(to)};
   if (to->kind == GR_CONF_NULL) return GR_OK;
   if (to->kind == GR_CONF_LIST) return read_parts(a, to, what, out);
   out->to = to->text;

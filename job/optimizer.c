@@ -92,8 +92,8 @@ static gr_status unknown(gr_arena *a, const gr_op *op, const gr_conf *v, const c
   const char *names[MAX_NAMES];
   int n;
   const char *list = list_names(a, op, names, &n), *near = gr_text_nearest(name, names, n);
-  gr_status s = gr_fail(GR_ERR_CONFIG, v->key_loc.file ? v->key_loc : v->loc,
-                        "%s has no parameter '%s'", op->name, name);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, gr_conf_place(v), "%s has no parameter '%s'", op->name, name);
   if (!strcmp(name, "lr")) return gr_hint(s, "the learning rate is training.lr");
   if (near) return gr_hint(s, "did you mean '%s'? it has: %s", near, list);
   return gr_hint(s, "it has: %s", list);
@@ -143,8 +143,8 @@ static gr_status not_of_this(gr_arena *a, const gr_op *op, const gr_conf *v, con
   for (const gr_op *const *o = gr_ops; *o; o++)
     if ((*o)->optimizer && has_setting(a, *o, name, v))
       gr_text_printf(&others, "%s%s", *others.chars ? ", " : "", (*o)->name);
-  gr_status s = gr_fail(GR_ERR_CONFIG, v->key_loc.file ? v->key_loc : v->loc,
-                        "%s does not read training.%s", op->name, name);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, gr_conf_place(v), "%s does not read training.%s", op->name, name);
   return gr_hint(s, "remove it, or set training.optimizer to one that does: %s; %s has: %s",
                  others.chars, op->name, list);
 }

@@ -8,6 +8,11 @@
 
 struct gr_job;  // job.h
 
+// ---- texts.c
+
+// Appends a string or the strings of a list, as the schema has found it, to a list in the arena.
+void gr_texts_add(gr_arena *, const gr_conf *, gr_texts *);
+
 // ---- optimizer.c: which optimizers exist, and their hyper-parameters, is known from their ops
 // (ops/optim/optim.h)
 

@@ -69,17 +69,11 @@ static gr_status read_optional(gr_conf *c, const struct row *r, gr_optional *out
   return out->given ? gr_conf_float(c, r->path, 0, &out->value) : GR_OK;
 }
 
-// The schema has checked that it is a string or a list of strings.
 static gr_status read_texts(gr_arena *a, gr_conf *c, const struct row *r, gr_texts *out) {
   gr_conf *key = gr_conf_find(c, r->path);
   if (!key || (key->kind != GR_CONF_LIST && key->kind != GR_CONF_TEXT)) return GR_OK;
   gr_conf_mark(key);
-  gr_conf **items = key->kind == GR_CONF_LIST ? key->items : &key;
-  int n = key->kind == GR_CONF_LIST ? key->n : 1;
-  const char **text = GR_NEW(a, const char *, n + 1);
-  gr_loc *loc = GR_NEW(a, gr_loc, n + 1);
-  for (int i = 0; i < n; i++) text[i] = items[i]->text, loc[i] = items[i]->loc;
-  *out = (gr_texts){text, loc, n};
+  gr_texts_add(a, key, out);
   return GR_OK;
 }
 

@@ -29,14 +29,6 @@ static gr_status check_alone(gr_conf *root) {
   return GR_OK;
 }
 
-static void freeze(gr_arena *a, gr_loc loc, gr_texts *f) {
-  const char **text = GR_NEW(a, const char *, f->n + 1);
-  gr_loc *locs = GR_NEW(a, gr_loc, f->n + 1);
-  for (int i = 0; i < f->n; i++) text[i] = f->text[i], locs[i] = f->loc[i];
-  text[f->n] = "teacher.*", locs[f->n] = loc;
-  *f = (gr_texts){text, locs, f->n + 1};
-}
-
 gr_status gr_teacher_read(gr_arena *a, gr_conf *root, gr_settings *s) {
   gr_model_settings *m = &s->model;
   if (!m->teacher_graph) return check_alone(root);
@@ -53,7 +45,8 @@ gr_status gr_teacher_read(gr_arena *a, gr_conf *root, gr_settings *s) {
     return gr_hint(gr_fail(GR_ERR_CONFIG, match && !match->is_default ? match->loc : graph->loc,
                            "model.teacher.match names no values that are compared"),
                    "{logits: logits}: the names of a value of the model and of one of the teacher");
-  freeze(a, graph->loc, &s->options.optimizer.freeze);
+  const gr_conf weights = {.kind = GR_CONF_TEXT, .text = "teacher.*", .loc = graph->loc};
+  gr_texts_add(a, &weights, &s->options.optimizer.freeze);
   return GR_OK;
 }
 

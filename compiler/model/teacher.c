@@ -93,7 +93,7 @@ static gr_status divergence(gr_build_context *a, const char *model, gr_conf *c, 
   gr_builder *b = &a->root;
   gr_val v[2], mask;
   gr_binding d = {0};
-  gr_loc loc = c->key_loc.file ? c->key_loc : c->loc;
+  gr_loc loc = gr_conf_place(c);
   GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "a value of the teacher"));
   GR_TRY(gr_note(gr_model_value(a, model, loc, &v[0]), t->loc, "of the model"));
   GR_TRY(gr_note(gr_model_value(a->teacher, c->text, c->loc, &v[1]), t->loc, "of the teacher"));

@@ -21,7 +21,7 @@ gr_conf *gr_merge_wrap(gr_arena *a, const char *package, gr_conf *value) {
 }
 
 static gr_status clash(gr_resolver *r, const gr_conf *target, const gr_conf *source) {
-  gr_loc loc = source->key_loc.file ? source->key_loc : source->loc;
+  gr_loc loc = gr_conf_place(source);
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "'%s' is a %s here, but a %s before",
                         gr_conf_path(r->arena, target), gr_conf_kind_name(source->kind),
                         gr_conf_kind_name(target->kind));
@@ -65,8 +65,8 @@ static gr_status merge_member(gr_resolver *r, gr_conf *target, int index, gr_con
 static gr_status no_key(gr_resolver *r, const gr_conf *target, const char *key,
                         const gr_conf *source) {
   const char *where = gr_conf_path(r->arena, target);
-  gr_status s = gr_fail(GR_ERR_CONFIG, source->key_loc.file ? source->key_loc : source->loc,
-                        "there is no key '%s' in '%s'", key, where);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, gr_conf_place(source), "there is no key '%s' in '%s'", key, where);
   return gr_hint(gr_hint_near(s, key, target->keys, target->n),
                  "to add it, put '+' before the argument");
 }

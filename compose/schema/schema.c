@@ -153,8 +153,7 @@ static bool is_package(const gr_conf *c) {
 static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section, const char *name) {
   const char *names[N_KEYS], *where = *section ? section : "the configuration";
   int n = names_in(a, section, names);
-  gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
-                        "unknown key '%s' in %s", name, where);
+  gr_status s = gr_fail(GR_ERR_CONFIG, gr_conf_place(c), "unknown key '%s' in %s", name, where);
   const char *like = gr_text_nearest(name, names, n), *other = elsewhere(name);
   if (is_package(c))
     return gr_hint(

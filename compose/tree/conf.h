@@ -81,6 +81,7 @@ const char *gr_conf_kind_name(gr_conf_kind);            // "float", "mapping", .
 const char *gr_conf_path(gr_arena *, const gr_conf *);  // "training.lr", from the root
 
 bool gr_conf_has_text(const gr_conf *);  // a string, also one with ${...}, and ???
+gr_loc gr_conf_place(const gr_conf *);   // of its key, or of the value where that has none
 // The text of a string without ${...}; `otherwise` for other kinds, and for NULL.
 const char *gr_conf_text_of(const gr_conf *, const char *otherwise);
 bool gr_conf_says(const gr_conf *, const char *word);  // it is that string; NULL is none

@@ -77,6 +77,8 @@ double gr_conf_number(const gr_conf *c) {
                                    : c->number;
 }
 
+gr_loc gr_conf_place(const gr_conf *c) { return c->key_loc.file ? c->key_loc : c->loc; }
+
 bool gr_conf_has_text(const gr_conf *c) {
   return c->kind == GR_CONF_TEXT || c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING;
 }
@@ -172,7 +174,7 @@ static const char *nearest_sibling(const gr_conf *c) {
 
 static gr_status unread_leaf(gr_arena *a, const gr_conf *c) {
   const char *path = gr_conf_path(a, c);
-  gr_loc loc = c->key_loc.file ? c->key_loc : c->loc;
+  gr_loc loc = gr_conf_place(c);
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "nothing reads '%s'", path);
   const char *like = nearest_sibling(c);
   return like ? gr_hint(s, "did you mean '%s'?", like)

@@ -46,8 +46,8 @@ static gr_status set_weight(const gr_conf *map, int i, const char *const *names,
       weight[k] = value;
       return GR_OK;
     }
-  gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
-                        "the data has no class '%s'", map->keys[i]);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, gr_conf_place(c), "the data has no class '%s'", map->keys[i]);
   const char *near = gr_text_nearest(map->keys[i], names, n);
   return near ? gr_hint(s, "did you mean '%s'?", near)
               : gr_hint(s, "`graphrun data inspect` lists its %d classes", n);

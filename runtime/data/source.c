@@ -57,8 +57,8 @@ gr_status gr_source_refuse(gr_conf *section, const gr_source_unused *u) {
   gr_conf_mark(c);
   if (is_usual(c, u->usual)) return GR_OK;
   gr_arena *a = gr_arena_create();
-  gr_status s = gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
-                                "'%s' has no effect: %s", gr_conf_path(a, c), u->why),
+  gr_status s = gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_place(c), "'%s' has no effect: %s",
+                                gr_conf_path(a, c), u->why),
                         "%s", u->hint);
   gr_arena_destroy(a);
   return s;

@@ -73,7 +73,7 @@ static gr_status unknown_param(const gr_transform_ops *t, const gr_conf *map, in
   int n = 0;
   for (const gr_schema_key *p = t->params; p && p->path && n < MAX_NAMES; p++) names[n++] = p->path;
   gr_status s = unknown(gr_arena_printf(a, "the transform '%s' has no parameter", t->name),
-                        map->keys[i], c->key_loc.file ? c->key_loc : c->loc, names, n);
+                        map->keys[i], gr_conf_place(c), names, n);
   return gr_arena_end(a, s);
 }
 
