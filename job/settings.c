@@ -114,16 +114,7 @@ static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
     gr_conf *v = map->items[i];
     gr_param *p = &(*out)[(*n)++];
     v->read = true;
-    *p = (gr_param){.key = map->keys[i], .loc = v->loc};
-    if (v->kind == GR_CONF_INT)
-      p->kind = GR_PARAM_INT, p->i = v->integer;
-    else if (v->kind == GR_CONF_FLOAT)
-      p->kind = GR_PARAM_FLOAT, p->f = v->number;
-    else if (v->kind == GR_CONF_BOOL)
-      p->kind = GR_PARAM_BOOL, p->i = v->truth;
-    else if (v->kind == GR_CONF_TEXT)
-      p->kind = GR_PARAM_TEXT, p->text = v->text;
-    else
+    if (!gr_param_of(map->keys[i], v, p))
       return gr_hint(
           gr_fail(GR_ERR_CONFIG, v->loc,
                   "hooks_params.%s: scripts take numbers, strings and bools, found a %s",

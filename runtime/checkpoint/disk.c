@@ -150,15 +150,16 @@ gr_status gr_disk_replace(const gr_disk_dir *d, const char *old_name, const char
   return s;
 }
 
-gr_status gr_disk_unlink(const gr_disk_dir *d, const char *name) {
-  if (gr_disk_pass(d, "unlink", name, NULL) && (!unlinkat(d->fd, name, 0) || errno == ENOENT))
+static gr_status delete (const gr_disk_dir *d, const char *op, const char *name, int flags) {
+  if (gr_disk_pass(d, op, name, NULL) && (!unlinkat(d->fd, name, flags) || errno == ENOENT))
     return GR_OK;
-  return failed("remove", d, name, 0);
+  return failed(flags ? "remove directory" : "remove", d, name, 0);
+}
+
+gr_status gr_disk_unlink(const gr_disk_dir *d, const char *name) {
+  return delete (d, "unlink", name, 0);
 }
 
 gr_status gr_disk_rmdir(const gr_disk_dir *d, const char *name) {
-  if (gr_disk_pass(d, "rmdir", name, NULL) &&
-      (!unlinkat(d->fd, name, AT_REMOVEDIR) || errno == ENOENT))
-    return GR_OK;
-  return failed("remove directory", d, name, 0);
+  return delete (d, "rmdir", name, AT_REMOVEDIR);
 }

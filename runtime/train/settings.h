@@ -9,6 +9,10 @@
 #include "runtime/report/other_names.h"
 #include "runtime/text/text.h"
 
+struct gr_conf;
+// A number, string or bool of the configuration as a parameter; false: it is none of these.
+bool gr_param_of(const char *key, const struct gr_conf *, gr_param *out);  // rank/hparams.c
+
 // An entry of model.init_from: weights that another run or program has written.
 typedef struct gr_init_entry {
   const char *path;

@@ -10,18 +10,24 @@ static bool is_place(const char *key) {
   return !strncmp(key, "output.", 7) || !strcmp(key, "checkpoint.resume");
 }
 
+bool gr_param_of(const char *key, const gr_conf *c, gr_param *out) {
+  *out = (gr_param){.key = key, .kind = GR_PARAM_TEXT, .loc = c->loc};
+  if (c->kind == GR_CONF_INT)
+    out->kind = GR_PARAM_INT, out->i = c->integer;
+  else if (c->kind == GR_CONF_FLOAT)
+    out->kind = GR_PARAM_FLOAT, out->f = c->number;
+  else if (c->kind == GR_CONF_BOOL)
+    out->kind = GR_PARAM_BOOL, out->i = c->truth;
+  else
+    out->text = gr_conf_text_of(c, NULL);
+  return out->kind != GR_PARAM_TEXT || out->text;
+}
+
 // A value that contains the environment's is written as its interpolation; a list as JSON.
 static gr_param param_of(gr_arena *a, const char *key, const gr_conf *c) {
   gr_text t = gr_text_make(a);
-  bool secret = c->from_env && c->raw;
-  if (!secret && c->kind == GR_CONF_INT)
-    return (gr_param){.key = key, .kind = GR_PARAM_INT, .i = c->integer};
-  if (!secret && c->kind == GR_CONF_FLOAT)
-    return (gr_param){.key = key, .kind = GR_PARAM_FLOAT, .f = c->number};
-  if (!secret && c->kind == GR_CONF_BOOL)
-    return (gr_param){.key = key, .kind = GR_PARAM_BOOL, .i = c->truth};
-  if (!secret && c->kind == GR_CONF_TEXT)
-    return (gr_param){.key = key, .kind = GR_PARAM_TEXT, .text = c->text};
+  gr_param p;
+  if (!(c->from_env && c->raw) && gr_param_of(key, c, &p)) return p;
   gr_conf_json_written(&t, c, 0);
   return (gr_param){.key = key, .kind = GR_PARAM_TEXT, .text = t.chars};
 }
