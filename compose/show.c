@@ -86,32 +86,26 @@ static void put_history(gr_text *t, const gr_conf *c) {
   }
 }
 
+static void put_item(gr_text *t, const gr_conf *item) {
+  gr_text_printf(t, "  %s: ", gr_conf_path(t->arena, item));
+  put_value(t, item);
+  gr_text_put(t, "  ");
+  put_place(t, item);
+  gr_text_put(t, "\n");
+}
+
 // Prints the elements of a list that were set individually after the list.
 static void put_elements(gr_text *t, const gr_conf *c) {
-  for (int i = 0; i < c->n && c->items; i++) {
-    const gr_conf *item = c->items[i];
-    if (!item->replaced) continue;
-    gr_text_printf(t, "  %s: ", gr_conf_path(t->arena, item));
-    put_value(t, item);
-    gr_text_put(t, "  ");
-    put_place(t, item);
-    gr_text_put(t, "\n");
-  }
+  for (int i = 0; i < c->n && c->items; i++)
+    if (c->items[i]->replaced) put_item(t, c->items[i]);
 }
 
 static void put_leaves(gr_text *t, const gr_conf *c) {
-  for (int i = 0; i < c->n && c->items; i++) {
-    const gr_conf *item = c->items[i];
-    if (item->n && item->items) {
-      put_leaves(t, item);
-      continue;
-    }
-    gr_text_printf(t, "  %s: ", gr_conf_path(t->arena, item));
-    put_value(t, item);
-    gr_text_put(t, "  ");
-    put_place(t, item);
-    gr_text_put(t, "\n");
-  }
+  for (int i = 0; i < c->n && c->items; i++)
+    if (c->items[i]->n && c->items[i]->items)
+      put_leaves(t, c->items[i]);
+    else
+      put_item(t, c->items[i]);
 }
 
 static void all_paths(gr_arena *a, const gr_conf *c, const char **names, int *n, int most) {

@@ -43,33 +43,18 @@ static void put_items(gr_text *t, const gr_conf *c) {
 
 // Inside a mapping or list, interpolations are not evaluated.
 static void put(gr_text *t, const gr_conf *c, bool inner) {
-  if (inner && c->raw) {
+  if (inner && c->raw)
     put_repr(t, c->raw);
+  else if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST)
+    put_items(t, c);
+  else if (c->kind == GR_CONF_FLOAT)
+    gr_scalar_py_put(t, c->number);
+  else if (gr_conf_put_word(t, c, "None", "True", "False"))
     return;
-  }
-  switch (c->kind) {
-    case GR_CONF_NULL:
-      gr_text_put(t, "None");
-      return;
-    case GR_CONF_BOOL:
-      gr_text_put(t, c->truth ? "True" : "False");
-      return;
-    case GR_CONF_INT:
-      gr_text_printf(t, "%lld", (long long)c->integer);
-      return;
-    case GR_CONF_FLOAT:
-      gr_scalar_py_put(t, c->number);
-      return;
-    case GR_CONF_MAP:
-    case GR_CONF_LIST:
-      put_items(t, c);
-      return;
-    default:
-      if (inner)
-        put_repr(t, c->text);
-      else
-        gr_text_put(t, c->text);
-  }
+  else if (inner)
+    put_repr(t, c->text);
+  else
+    gr_text_put(t, c->text);
 }
 
 void gr_conf_py_str(gr_text *t, const gr_conf *c) { put(t, c, false); }

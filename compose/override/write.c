@@ -49,14 +49,10 @@ static bool is_bare(const char *s) {
 void gr_value_write(gr_text *t, const gr_conf *c) {
   if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST)
     write_items(t, c);
-  else if (c->kind == GR_CONF_NULL)
-    gr_text_put(t, "null");
-  else if (c->kind == GR_CONF_BOOL)
-    gr_text_put(t, c->truth ? "true" : "false");
-  else if (c->kind == GR_CONF_INT)
-    gr_text_printf(t, "%lld", (long long)c->integer);
   else if (c->kind == GR_CONF_FLOAT)
     gr_scalar_py_put(t, c->number);
+  else if (gr_conf_put_word(t, c, "null", "true", "false"))
+    return;
   else if (c->quote)
     write_quoted(t, c->text, c->quote);
   else if (!is_bare(c->text))

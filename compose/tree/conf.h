@@ -139,6 +139,10 @@ void gr_conf_set_text(gr_conf *, const char *);  // sets the kind to TEXT, INTER
 gr_conf *gr_conf_copy(gr_arena *, const gr_conf *);  // a deep copy with the same locations
 
 // ---- Output ---------------------------------------------------------------------
+// Appends null, a bool or an integer, with the words that a notation has for the first two; false:
+// it is of another kind, and nothing is appended.
+bool gr_conf_put_word(gr_text *, const gr_conf *, const char *null, const char *yes,
+                      const char *no);
 void gr_conf_yaml(gr_text *, const gr_conf *);              // byte for byte as OmegaConf.to_yaml
 void gr_conf_json(gr_text *, const gr_conf *, int indent);  // keys in order, floats stay floats
 // JSON for files that are kept: values that contain environment variables are written as their

@@ -245,24 +245,13 @@ static const char *float_text(gr_arena *a, double x) {
 }
 
 static void write_leaf(writer *w, const gr_conf *c) {
-  char number[32];
-  switch (c->kind) {
-    case GR_CONF_NULL:
-      write_text(w, "null", false, false);
-      return;
-    case GR_CONF_BOOL:
-      write_text(w, c->truth ? "true" : "false", false, false);
-      return;
-    case GR_CONF_INT:
-      snprintf(number, sizeof number, "%lld", (long long)c->integer);
-      write_text(w, number, false, false);
-      return;
-    case GR_CONF_FLOAT:
-      write_text(w, float_text(w->out->arena, c->number), false, false);
-      return;
-    default:
-      write_text(w, c->text, false, true);
-  }
+  gr_text word = gr_text_make(w->out->arena);
+  if (c->kind == GR_CONF_FLOAT)
+    write_text(w, float_text(w->out->arena, c->number), false, false);
+  else if (gr_conf_put_word(&word, c, "null", "true", "false"))
+    write_text(w, word.chars, false, false);
+  else
+    write_text(w, c->text, false, true);
 }
 
 // ---- Collections -----------------------------------------------------------------

@@ -1,6 +1,17 @@
 // json_write.c - writes a configuration tree as JSON: keys in order, floats with a dot or exponent.
 #include "compose/tree/conf.h"
 
+bool gr_conf_put_word(gr_text *t, const gr_conf *c, const char *null, const char *yes,
+                      const char *no) {
+  if (c->kind == GR_CONF_INT)
+    gr_text_printf(t, "%lld", (long long)c->integer);
+  else if (c->kind == GR_CONF_NULL || c->kind == GR_CONF_BOOL)
+    gr_text_put(t, c->kind == GR_CONF_NULL ? null : c->truth ? yes : no);
+  else
+    return false;
+  return true;
+}
+
 static void newline(gr_text *t, int indent, int depth) {
   if (indent <= 0) return;
   gr_text_printf(t, "\n%*s", indent * depth, "");
@@ -29,29 +40,14 @@ static void write_items(gr_text *t, const gr_conf *c, const style *s, int depth)
 static void json_write_value(gr_text *t, const gr_conf *c, const style *s, int depth) {
   if (s->written && c->from_env && c->raw) {
     gr_text_json(t, c->raw);
-    return;
-  }
-  switch (c->kind) {
-    case GR_CONF_NULL:
-      gr_text_put(t, "null");
-      return;
-    case GR_CONF_BOOL:
-      gr_text_put(t, c->truth ? "true" : "false");
-      return;
-    case GR_CONF_INT:
-      gr_text_printf(t, "%lld", (long long)c->integer);
-      return;
-    case GR_CONF_FLOAT:
-      gr_text_json_float(t, c->number);
-      return;
-    case GR_CONF_MAP:
-    case GR_CONF_LIST:
-      gr_text_put(t, c->kind == GR_CONF_MAP ? "{" : "[");
-      write_items(t, c, s, depth);
-      gr_text_put(t, c->kind == GR_CONF_MAP ? "}" : "]");
-      return;
-    default:
-      gr_text_json(t, c->text);
+  } else if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST) {
+    gr_text_put(t, c->kind == GR_CONF_MAP ? "{" : "[");
+    write_items(t, c, s, depth);
+    gr_text_put(t, c->kind == GR_CONF_MAP ? "}" : "]");
+  } else if (c->kind == GR_CONF_FLOAT) {
+    gr_text_json_float(t, c->number);
+  } else if (!gr_conf_put_word(t, c, "null", "true", "false")) {
+    gr_text_json(t, c->text);
   }
 }
 
