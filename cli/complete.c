@@ -92,13 +92,6 @@ static const gr_command *command_of(const line *l) {
   return c ? c : gr_commands[0];
 }
 
-static const char *flag_value(const gr_command *command, const char *name, size_t len) {
-  const gr_flag *f;
-  for (int i = 0; (f = gr_command_flag(command, i)); i++)
-    if (strlen(f->name) == len && !strncmp(f->name, name, len)) return f->value;
-  return NULL;
-}
-
 static void offer_flags(line *l, const gr_command *command) {
   const gr_flag *f;
   for (int i = 0; (f = gr_command_flag(command, i)); i++) offer(l, "", f->name, "");
@@ -117,10 +110,11 @@ static gr_compose_request read_request(line *l, const gr_command *command, int f
   for (int i = first; i < l->n; i++) {
     const char *w = l->words[i], *equals = strchr(w, '=');
     if (*w == '-') {
-      const char *takes = flag_value(command, w, equals ? (size_t)(equals - w) : strlen(w));
+      const gr_flag *f = gr_command_flag_of(command, w, strcspn(w, "="));
+      const char *takes = f ? f->value : NULL;
       const char *value = equals ? equals + 1 : i + 1 < l->n ? l->words[i + 1] : NULL;
       if (takes && !value) *open = takes;
-      if (takes && value && !strncmp(w, "--config-dir", 12)) dirs[q.n_config_dirs++] = value;
+      if (takes && value && !strcmp(f->name, "--config-dir")) dirs[q.n_config_dirs++] = value;
       i += takes && !equals;
     } else if (!q.path && gr_args_is_operand(command->takes.first, w)) {
       q.path = w;
@@ -190,11 +184,11 @@ static void complete_config(line *l, const gr_command *command, int first) {
   gr_compose_request q = read_request(l, command, first, &open);
   gr_operands of = command->takes;
   size_t len = equals ? (size_t)(equals - l->word) : 0;
-  const char *takes = *l->word == '-' && equals ? flag_value(command, l->word, len) : NULL;
+  const gr_flag *f = len ? gr_command_flag_of(command, l->word, len) : NULL;
   if (open)
     offer_flag_value(l, &q, open, "");
-  else if (takes)
-    offer_flag_value(l, &q, takes, gr_arena_strndup(l->arena, l->word, len + 1));
+  else if (f && f->value)
+    offer_flag_value(l, &q, f->value, gr_arena_strndup(l->arena, l->word, len + 1));
   else if (*l->word == '-')
     offer_flags(l, command);
   else if (l->n && !strcmp(l->words[l->n - 1], "--help"))

@@ -47,6 +47,15 @@ const gr_flag *gr_command_flag(const gr_command *c, int i) {
   return NULL;
 }
 
+const gr_flag *gr_command_flag_of(const gr_command *c, const char *arg, size_t len) {
+  const gr_flag *f;
+  for (int i = 0; (f = gr_command_flag(c, i)); i++) {
+    if (strlen(f->name) == len && !strncmp(f->name, arg, len)) return f;
+    if (f->brief && strlen(f->brief) == len && !strncmp(f->brief, arg, len)) return f;
+  }
+  return NULL;
+}
+
 // ---- Commands ---------------------------------------------------------------------------------
 
 const gr_command *gr_args_command(const gr_command *const *commands, int argc, char **argv) {
@@ -80,15 +89,6 @@ static gr_status unknown_flag(gr_arena *a, const gr_command *c, const char *arg,
   return gr_hint(s, "the flags are: %s", list.chars);
 }
 
-static const gr_flag *flag_of(const gr_command *c, const char *arg, size_t len) {
-  const gr_flag *f;
-  for (int i = 0; (f = gr_command_flag(c, i)); i++) {
-    if (strlen(f->name) == len && !strncmp(f->name, arg, len)) return f;
-    if (f->brief && strlen(f->brief) == len && !strncmp(f->brief, arg, len)) return f;
-  }
-  return NULL;
-}
-
 // The flag is that of another command, or of none.
 static gr_status wrong_flag(gr_arena *a, const gr_args *args, const char *arg, size_t len) {
   if (!strcmp(arg, "-"))
@@ -96,7 +96,8 @@ static gr_status wrong_flag(gr_arena *a, const gr_args *args, const char *arg, s
                    "write it to a file, and give its path");
   const gr_flag *f = NULL;
   const gr_command *other = NULL;
-  for (int i = 0; args->commands[i] && !f; i++) f = flag_of(other = args->commands[i], arg, len);
+  for (int i = 0; args->commands[i] && !f; i++)
+    f = gr_command_flag_of(other = args->commands[i], arg, len);
   if (!f || gr_schema_foreign(f->name)) return unknown_flag(a, args->command, arg, len);
   gr_status s =
       gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is not a flag of this command", f->name),
@@ -146,7 +147,7 @@ static gr_status apply(gr_arena *arena, gr_args *a, const gr_flag *f, const char
 static gr_status one_flag(gr_arena *arena, gr_args *a, int *i) {
   const char *arg = a->argv[*i], *value = strchr(arg, '=');
   size_t len = value ? (size_t)(value - arg) : strlen(arg);
-  const gr_flag *f = flag_of(a->command, arg, len);
+  const gr_flag *f = gr_command_flag_of(a->command, arg, len);
   if (!f) return wrong_flag(arena, a, arg, len);
   int first = *i;
   if (value) value++;

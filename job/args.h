@@ -69,6 +69,8 @@ typedef struct gr_command {
 
 // Flag `i` (from 0) of a command; NULL beyond the last.
 const gr_flag *gr_command_flag(const gr_command *, int i);
+// The flag that the first `len` characters of an argument name, also briefly ("-cd"); NULL: none.
+const gr_flag *gr_command_flag_of(const gr_command *, const char *arg, size_t len);
 
 // ---- Parsed -----------------------------------------------------------------------------------
 

@@ -423,6 +423,11 @@ check "... of inputs" offers "graphrun predict $run new" "new.csv"
 check "... of a second run" offers "graphrun plot $run beg" "begun/"
 check "... of logged values" offers "graphrun plot $run --key=gr" "--key=grad_norm"
 check "... of keys" offers "graphrun eval $run data.valid" "data.validation_fraction="
+mkdir -p elsewhere/model && printf 'graph: a.yaml\n' >elsewhere/model/only_there.yaml && printf '{}\n' >elsewhere/plain.yaml
+for flag in --config-dir -cd; do
+  check "... of groups in a folder of $flag" offers "graphrun $flag elsewhere plain.yaml +model=only" "+model=only_there"
+  check "... of the folder of $flag" offers "graphrun $flag else" elsewhere/
+done
 # ---- data.image.decode: of a JPEG of 61 x 83 pixels, the first of the golden ones
 printf 'P6\n2 1\n255\nabcdef' >first.ppm && printf 'P6\n2 1\n255\nfedcba' >second.ppm
 printf 'path,label\nfirst.ppm,a\nsecond.ppm,b\n' >list.csv
