@@ -31,7 +31,7 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "a_c->a_c"
 }
 
 // part: the size of the slice; whole: the size of the axis.
-static gr_status check(const gr_op_call *s, int64_t part, int64_t whole) {
+static gr_status check_range(const gr_op_call *s, int64_t part, int64_t whole) {
   const struct slice *a = s->attr;
   if (a->begin >= 0 && part > 0 && a->begin <= whole - part) return GR_OK;
   gr_status e = gr_fail(GR_ERR_TYPE, s->loc, "%lld indices from %lld exceed an axis of %lld",
@@ -42,12 +42,15 @@ static gr_status check(const gr_op_call *s, int64_t part, int64_t whole) {
                  (long long)(whole - part), (long long)part);
 }
 
-static gr_status check_axis(const gr_op_call *s) {
+// pads: the result has the axis, and the operand the slice.
+static gr_status infer_either(gr_op_call *s, bool pads) {
   const struct slice *a = s->attr;
   if (a->axis < 0 || a->axis >= s->in[0].rank)
     return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld in a value of %d axes", (long long)a->axis,
                    s->in[0].rank);
-  return GR_OK;
+  int64_t has = s->in[0].dim[a->axis];
+  s->out[0].dim[a->axis] = a->size;
+  return pads ? check_range(s, has, a->size) : check_range(s, a->size, has);
 }
 
 // What it makes, or pads, is copied in rows.
@@ -59,13 +62,7 @@ static void efforts(const gr_op_call *s, gr_efforts *w) {
   w->bytes = (double)(gr_type_bytes(less) + gr_type_bytes(s->out));
 }
 
-static gr_status infer(gr_op_call *s) {
-  const struct slice *a = s->attr;
-  GR_TRY(check_axis(s));
-  GR_TRY(check(s, a->size, s->in[0].dim[a->axis]));
-  s->out[0].dim[a->axis] = a->size;
-  return GR_OK;
-}
+static gr_status infer(gr_op_call *s) { return infer_either(s, false); }
 
 static void grad(const gr_grad *g) {
   const struct slice *a = g->attr;
@@ -93,22 +90,20 @@ static gr_status slice_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// The elements per index of the axis, and of the axis and all later ones; rows of them.
-static gr_gpu_box box_of(const gr_op_call *s, int64_t axis) {
-  int64_t inner = 1, outer = 1;
-  for (int d = 0; d < s->in[0].rank; d++)
-    if (d != axis) *(d < axis ? &outer : &inner) *= s->in[0].dim[d];
-  int64_t x = inner * s->in[0].dim[axis], y = inner * s->out[0].dim[axis];
-  return (gr_gpu_box){.rows = outer, .columns = gr_min_i64(x, y), .x_width = x, .y_width = y};
-}
-
-static gr_status gpu(gr_gpu_call *g) {
+static gr_status copy_box(gr_gpu_call *g, bool pads) {
   const struct slice *a = g->call->attr;
-  gr_gpu_box b = box_of(g->call, a->axis);
-  b.x_from = a->begin * (b.x_width / g->call->in[0].dim[a->axis]);
-  gr_gpu_copy_box(g, &b);
+  rows x = rows_of(g->call->in, a->axis), y = rows_of(g->call->out, a->axis);
+  int64_t each = gr_dtypes[g->call->in->dtype].size, first = a->begin * x.item / each;
+  gr_gpu_copy_box(g, &(gr_gpu_box){.rows = x.n,
+                                   .columns = gr_min_i64(x.bytes, y.bytes) / each,
+                                   .x_width = x.bytes / each,
+                                   .y_width = y.bytes / each,
+                                   .x_from = pads ? 0 : first,
+                                   .y_from = pads ? first : 0});
   return GR_OK;
 }
+
+static gr_status gpu(gr_gpu_call *g) { return copy_box(g, false); }
 
 // The first index, and the one after the last; from the end, where that does not change: -1 is then
 // the last index.
@@ -171,13 +166,7 @@ const gr_op gr_op_slice = {
     .cases = cases,
 };
 
-static gr_status pad_infer(gr_op_call *s) {
-  const struct slice *a = s->attr;
-  GR_TRY(check_axis(s));
-  GR_TRY(check(s, s->in[0].dim[a->axis], a->size));
-  s->out[0].dim[a->axis] = a->size;
-  return GR_OK;
-}
+static gr_status pad_infer(gr_op_call *s) { return infer_either(s, true); }
 
 static void pad_grad(const gr_grad *g) {
   const struct slice *a = g->attr;
@@ -193,13 +182,7 @@ static gr_status pad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status pad_gpu(gr_gpu_call *g) {
-  const struct slice *a = g->call->attr;
-  gr_gpu_box b = box_of(g->call, a->axis);
-  b.y_from = a->begin * (b.x_width / g->call->in[0].dim[a->axis]);
-  gr_gpu_copy_box(g, &b);
-  return GR_OK;
-}
+static gr_status pad_gpu(gr_gpu_call *g) { return copy_box(g, true); }
 
 static int64_t zeros(const gr_op_call *c, int after) {
   const struct slice *a = c->attr;
