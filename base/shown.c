@@ -27,6 +27,13 @@ const char *gr_result_text(double x, char buf[GR_QUANTITY]) {
   return buf;
 }
 
+void gr_list_number(char *list, size_t size, int n, int number) {
+  enum { MOST = 8 };
+  size_t used = strlen(list);
+  if (n < MOST) snprintf(list + used, size - used, "%s%d", n ? ", " : "", number);
+  if (n == MOST) snprintf(list + used, size - used, ", ...");
+}
+
 double gr_shown(double x) { return isnan(x) ? fabs(x) : x; }
 
 const char *gr_name_shown(gr_arena *a, const char *s) {

@@ -9,6 +9,10 @@ const char *gr_flops_text(double flops, char buf[GR_QUANTITY]);  // "12.3 MFLOP"
 // A loss, a metric or another result: four decimals, or as %.4g where that would take more room.
 const char *gr_result_text(double x, char buf[GR_QUANTITY]);
 
+// Appends the n-th number (from 0) to the text of a list, "1, 2"; of those behind the eighth,
+// "...".
+void gr_list_number(char *list, size_t size, int n, int number);
+
 // x, without the sign that machines differ in if it is NaN: what printf is given of results and
 // data.
 double gr_shown(double x);

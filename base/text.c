@@ -124,6 +124,12 @@ gr_status gr_hint_near(gr_status s, const char *word, const char *const *names, 
   return near ? gr_hint(s, "did you mean '%s'?", near) : s;
 }
 
+gr_status gr_hint_names(gr_status s, const char *before, const char *const *names, int n,
+                        const char *after) {
+  gr_arena *a = gr_arena_create();
+  return gr_arena_end(a, gr_hint(s, "%s%s%s", before, gr_text_names(a, names, n), after));
+}
+
 const char *gr_text_names(gr_arena *a, const char *const *names, int n) {
   gr_text t = gr_text_make(a);
   for (int i = 0; i < n; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", names[i]);

@@ -34,6 +34,9 @@ const char *gr_text_nearest(const char *word, const char *const *names, int n);
 
 // Adds the hint which name is that one, "did you mean 'lr'?", if one is close.
 GR_MUST_USE gr_status gr_hint_near(gr_status, const char *word, const char *const *names, int n);
+// Adds the hint BEFORE, the names with commas between them, AFTER.
+GR_MUST_USE gr_status gr_hint_names(gr_status, const char *before, const char *const *names, int n,
+                                    const char *after);
 // "a, b, c", in the arena.
 const char *gr_text_names(gr_arena *, const char *const *names, int n);
 

@@ -178,13 +178,13 @@ static const char *operand_name(const gr_conf *in, int i) {
 
 // How it is called.
 static gr_status hint_inputs(gr_status s, const gr_block *b, const gr_conf *in, int n) {
-  char list[256] = "";
-  for (int i = 0; i < n; i++) {
-    size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", operand_name(in, i));
-  }
-  if (!b->builtin) return gr_hint(s, "{%s: [%s]}, as its `in:` has them", b->name, list);
-  return gr_hint(s, "{%s: [%s]}; `graphrun ops %s` says what they are", b->name, list, b->name);
+  gr_arena *a = gr_arena_create();
+  const char **names = GR_NEW(a, const char *, n + 1);
+  for (int i = 0; i < n; i++) names[i] = operand_name(in, i);
+  s = gr_hint(s, "{%s: [%s]}%s", b->name, gr_text_names(a, names, n),
+              b->builtin ? "" : ", as its `in:` has them");
+  return gr_arena_end(a,
+                      b->builtin ? gr_hint(s, "`graphrun ops %s` says what they are", b->name) : s);
 }
 
 static gr_status count_inputs(const gr_block *b, gr_conf *in, int given, gr_loc loc) {

@@ -172,10 +172,8 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   s = gr_model_suggest(s, use->keys[i], known, n);
   if (gr_op_find(use->keys[i]))
     s = gr_hint(s, "'%s' is an op: give it a node of its own", use->keys[i]);
-  char list[256] = "";
-  for (int k = 0; k < n; k++)
-    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
-  return gr_hint(s, "allowed keys: %s; 'graphrun ops %s' says what they are", list, op->name);
+  return gr_hint(gr_hint_names(s, "allowed keys: ", known, n, ""),
+                 "'graphrun ops %s' says what they are", op->name);
 }
 
 // The random stream: the program but for train and eval, what the attribute is by default, the op's

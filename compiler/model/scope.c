@@ -130,17 +130,15 @@ static bool is_made_later(gr_build_context *a, const char *name) {
 // The name that is meant, or else those that there are, the innermost first.
 static gr_status suggest_or_list(gr_status s, const char *word, const char *const *known, int n) {
   enum { MOST = 12 };
-  char list[512] = "";
+  const char *list[MOST];
   s = gr_model_suggest(s, word, known, n);
   if (!n || gr_status_hint(s)) return s;
   int shown = 0;
   for (int i = 0, k; i < n && shown < MOST; i++) {
     for (k = 0; strcmp(known[k], known[i]) != 0; k++) continue;
-    if (k < i) continue;  // one of an outer frame, which it hides
-    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", shown++ ? ", " : "",
-             known[i]);
+    if (k == i) list[shown++] = known[i];  // none of an outer frame, which it hides
   }
-  return gr_hint(s, "there are: %s%s", list, shown == MOST ? ", ..." : "");
+  return gr_hint_names(s, "there are: ", list, shown, shown == MOST ? ", ..." : "");
 }
 
 gr_status gr_model_unknown_arg(gr_build_context *a, const char *name, gr_loc loc) {
@@ -298,17 +296,17 @@ gr_status gr_model_expect(const gr_conf *c, gr_conf_kind kind, const char *what)
 gr_status gr_model_one_value(gr_conf *block, const gr_conf *given, const char *of,
                              const char *name) {
   const gr_conf *params = gr_conf_member(block, "params");
-  char list[256] = "";
+  const char *list[MAX_NAMES];
   size_t n = strlen(name);
+  int axes = 0;
   if (given->kind != GR_CONF_LIST) return GR_OK;
-  for (int i = 0; i < params->n; i++)
+  for (int i = 0; i < params->n && axes < MAX_NAMES; i++)
     if (!strncmp(params->keys[i], name, n) && params->keys[i][n] == '_' &&
         strlen(params->keys[i]) == n + 2)
-      snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
-               params->keys[i]);
+      list[axes++] = params->keys[i];
   gr_status s =
       gr_fail(GR_ERR_CONFIG, given->loc, "'%s' of block '%s' is one value, found a list", name, of);
-  return *list ? gr_hint(s, "for each axis: %s", list) : s;
+  return axes ? gr_hint_names(s, "for each axis: ", list, axes, "") : s;
 }
 
 gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known, int n) {
@@ -319,10 +317,8 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
     if (found) continue;
     gr_status s =
         gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "%s has no '%s'", what, map->keys[i]);
-    char list[256] = "";
-    for (int k = 0; k < n; k++)
-      snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
-    s = n ? gr_hint(gr_model_suggest(s, map->keys[i], known, n), "allowed keys: %s", list)
+    s = n ? gr_hint_names(gr_model_suggest(s, map->keys[i], known, n), "allowed keys: ", known, n,
+                          "")
           : gr_hint(s, "remove it: nothing is allowed here");
     all = gr_also(all, s);
   }

@@ -182,12 +182,8 @@ gr_conf *gr_choices_known(gr_defaults *d, gr_default *const *list, int n, bool s
 
 static gr_status cannot_resolve(const gr_default *e, const char *text, const gr_conf *known) {
   gr_status s = gr_fail(GR_ERR_CONFIG, e->loc, "error resolving interpolation '%s'", text);
-  char names[256] = "";
-  for (int i = 0; i + 1 < known->n; i++) {
-    size_t used = strlen(names);
-    snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", known->keys[i]);
-  }
-  if (*names) s = gr_hint(s, "possible interpolation keys: %s", names);
+  if (known->n > 1)
+    s = gr_hint_names(s, "possible interpolation keys: ", known->keys, known->n - 1, "");
   return gr_hint(s, "a defaults list can refer only to choices of groups, not to values");
 }
 

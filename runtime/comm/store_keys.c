@@ -2,6 +2,7 @@
 #include "runtime/comm/store_keys.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/shown.h"
 
 gr_store_key *gr_store_key_find(gr_store_key **list, const char *key, int ranks) {
   gr_store_key *e = *list;
@@ -39,11 +40,6 @@ void gr_store_keys_free(gr_store_key *e) {
 void gr_store_list_missing(const bool *here, int ranks, char *out, size_t size) {
   int n = 0;
   *out = 0;
-  for (int r = 0; r < ranks; r++) {
-    if (here[r]) continue;
-    size_t used = strlen(out);
-    if (n < 8) snprintf(out + used, size - used, "%s%d", n ? ", " : "", r);
-    if (n == 8) snprintf(out + used, size - used, ", ...");
-    n++;
-  }
+  for (int r = 0; r < ranks; r++)
+    if (!here[r]) gr_list_number(out, size, n++, r);
 }

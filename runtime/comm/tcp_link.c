@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/hash.h"
+#include "base/shown.h"
 #include "runtime/comm/tcp_parts.h"
 
 // MAX_STRANGERS: connections at a time that have not said who they are; one more takes the place of
@@ -82,11 +83,8 @@ static bool move(int fd, transfer *t) {
 static gr_status report_hang(gr_tcp *m, const transfer *t) {
   char who[128] = "";
   int n = 0;
-  for (int i = 0; i < m->machines; i++) {
-    size_t used = strlen(who);
-    if (!is_done(&t[i]))
-      snprintf(who + used, sizeof who - used, "%s%d", n++ ? ", " : "", m->leader[i]);
-  }
+  for (int i = 0; i < m->machines; i++)
+    if (!is_done(&t[i])) gr_list_number(who, sizeof who, n++, m->leader[i]);
   gr_comm_status_abort(&m->world->node.block->status, GR_ERR_HANG, m->world_rank,
                        "a collective with the machine%s of rank%s %s did not complete within %g s",
                        n > 1 ? "s" : "", n > 1 ? "s" : "", who, m->node.timeout_s);

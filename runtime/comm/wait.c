@@ -1,6 +1,7 @@
 // wait.c - the world's failure status, joining a block, and the barrier. See shared.h.
 #include <sched.h>
 #include <string.h>
+#include "base/shown.h"
 #include "runtime/comm/shared.h"
 #include "runtime/launch/launch.h"
 
@@ -142,8 +143,7 @@ static gr_status report_hang(gr_shared *s) {
   for (int r = 0; r < s->base.ranks; r++) {
     const gr_comm_slot *slot = &s->block->slot[r];
     if (has_arrived(s, r, s->epoch)) continue;
-    size_t used = strlen(who);
-    snprintf(who + used, sizeof who - used, "%s%d", missing++ ? ", " : "", slot->rank);
+    gr_list_number(who, sizeof who, missing++, slot->rank);
     if (first < 0) first = slot->rank;
     int pid = atomic_load(&slot->pid);
     if (!stopped && pid > 0 && gr_process_state(pid) == 'T') stopped = pid;

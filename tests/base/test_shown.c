@@ -44,6 +44,18 @@ static void names(void) {
   gr_arena_destroy(a);
 }
 
+// Where ranks are many, none is cut off within its number.
+static void numbers(void) {
+  char list[128] = "";
+  for (int n = 0; n < 100; n++) {
+    gr_list_number(list, sizeof list, n, 100 + n);
+    if (n == 0) CHECK(!strcmp(list, "100"), "'%s'", list);
+    if (n == 2) CHECK(!strcmp(list, "100, 101, 102"), "'%s'", list);
+  }
+  CHECK(!strcmp(list, "100, 101, 102, 103, 104, 105, 106, 107, ..."), "'%s'", list);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"quantities", quantities}, {"results", results}, {"names", names});
+  return RUN(argc, argv, {"quantities", quantities}, {"results", results}, {"names", names},
+             {"numbers", numbers});
 }

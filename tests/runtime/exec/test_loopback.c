@@ -8,7 +8,7 @@
 #include "tests/runtime/exec/collectives.h"
 #include "tests/timing.h"
 
-enum { MAX_RANKS = 6, LONG_S = 100000 };  // of what no time-out ends
+enum { MAX_RANKS = 12, LONG_S = 100000 };  // of what no time-out ends
 typedef gr_status (*body)(gr_comm *);
 typedef struct member {
   pthread_t thread;
@@ -140,6 +140,18 @@ static void leaving_is_noticed(void) {
   gr_status_drop(m[1].status);
 }
 
+// A list of many ranks ends with dots, and not within the number of one.
+static gr_status rank_0_waits(gr_comm *c) {
+  return c->rank ? GR_OK : gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+}
+static void a_timeout_names_few_of_many(void) {
+  static const char want[] = "ranks 1, 2, 3, 4, 5, 6, 7, 8, ... did not reach";
+  member m[MAX_RANKS];
+  on_ranks(MAX_RANKS, 0.1, rank_0_waits, m);
+  CHECK(strstr(gr_status_text(m[0].status), want), "%s", gr_status_text(m[0].status));
+  for (int r = 0; r < MAX_RANKS; r++) gr_status_drop(m[r].status);
+}
+
 static gr_status ranks_disagree(gr_comm *c) {
   float x[2] = {0};
   return gr_comm_run(c, GR_ALL_REDUCE, GR_F32, 1 + (c->rank == 1), x, x);
@@ -254,6 +266,7 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"collectives", collectives}, {"meshes", meshes},
              {"split_is_by_key", split_is_by_key}, {"waiting_is_asleep", waiting_is_asleep},
              {"timeout_names_the_missing", timeout_names_the_missing},
+             {"a_timeout_names_few_of_many", a_timeout_names_few_of_many},
              {"abort_reaches_all", abort_reaches_all}, {"leaving_is_noticed", leaving_is_noticed},
              {"disagreement_is_noticed", disagreement_is_noticed},
              {"ranks_share_and_compare", ranks_share_and_compare},
