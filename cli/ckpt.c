@@ -4,35 +4,27 @@
 #include "cli/commands.h"
 #include "runtime/checkpoint/checkpoint.h"
 
-static const struct verb {
-  const char *name;
-  gr_status (*print)(FILE *, const char *path);
-} verbs[] = {{"list", gr_checkpoint_print_list},
-             {"show", gr_checkpoint_print_show},
-             {"verify", gr_checkpoint_print_verify}};
-enum { N_VERBS = sizeof verbs / sizeof *verbs };
-
 static int words(gr_arena *a, const char **out, int most) {
   (void)a;
   int n = 0;
-  for (; n < N_VERBS && n < most; n++) out[n] = verbs[n].name;
+  for (; gr_checkpoint_views[n] && n < most; n++) out[n] = gr_checkpoint_views[n];
   return n;
 }
 
-static gr_status print(const struct verb *v, const char *path, bool json) {
-  if (json) return gr_checkpoint_print_json(stdout, v->name, path);
+static gr_status print(gr_checkpoint_view view, const char *path, bool json) {
+  if (json) return gr_checkpoint_print(stdout, view, true, path);
   gr_visible_out out;
-  gr_status s = v->print(gr_visible_begin(&out), path);
+  gr_status s = gr_checkpoint_print(gr_visible_begin(&out), view, false, path);
   gr_visible_end(&out);
   return s;
 }
 
 static gr_status choose(gr_arena *a, const gr_args *args) {
   bool known = !args->config;
-  for (int i = 0; !known && i < N_VERBS; i++)
-    if ((known = !strcmp(args->config, verbs[i].name)) && args->n_words == 1) {
+  for (int i = 0; !known && gr_checkpoint_views[i]; i++)
+    if ((known = !strcmp(args->config, gr_checkpoint_views[i])) && args->n_words == 1) {
       const char *inner = gr_arena_printf(a, "%s/checkpoints", args->words[0]);  // of a run
-      return print(&verbs[i], gr_is_dir(inner) ? inner : args->words[0], args->json);
+      return print((gr_checkpoint_view)i, gr_is_dir(inner) ? inner : args->words[0], args->json);
     }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                          known ? "graphrun ckpt list|show|verify DIRECTORY [--json]"

@@ -255,14 +255,10 @@ void gr_checkpoint_settle(const char *dir, const char *owner, double patience);
 // it and broadcasts the path.
 GR_MUST_USE gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out);
 
-// Implements `graphrun ckpt list`: prints a line per checkpoint. `path` is a directory of
-// checkpoints or one checkpoint, also below.
-GR_MUST_USE gr_status gr_checkpoint_print_list(FILE *, const char *path);
-// Implements `graphrun ckpt show`: prints the contents of a checkpoint, of a directory the
-// newest's.
-GR_MUST_USE gr_status gr_checkpoint_print_show(FILE *, const char *path);
-// Implements `graphrun ckpt verify`: reads every byte, prints a line per checkpoint, and fails with
-// GR_ERR_CHECKPOINT when any is damaged.
-GR_MUST_USE gr_status gr_checkpoint_print_verify(FILE *, const char *path);
-// The same as JSON. what: "list", "show" or "verify".
-GR_MUST_USE gr_status gr_checkpoint_print_json(FILE *, const char *what, const char *path);
+// What `graphrun ckpt` prints: list, a line per checkpoint; show, the contents, of a directory the
+// newest's; verify, which reads every byte, a line per checkpoint.
+typedef enum gr_checkpoint_view { GR_VIEW_LIST, GR_VIEW_SHOW, GR_VIEW_VERIFY } gr_checkpoint_view;
+extern const char *const gr_checkpoint_views[];  // their names, then NULL
+// Prints it of a directory of checkpoints, or of one. GR_ERR_CHECKPOINT: there is none, or `verify`
+// has found one that is damaged.
+GR_MUST_USE gr_status gr_checkpoint_print(FILE *, gr_checkpoint_view, bool json, const char *path);

@@ -62,12 +62,6 @@ static gr_status verified(const found *l, int bad) {
                  l->n, l->path, bad == 1 ? "is" : "are");
 }
 
-static gr_status print(gr_status (*p)(FILE *, const found *), FILE *f, const char *path) {
-  found l = {.arena = gr_arena_create(), .path = path};
-  gr_status e = find(l.arena, path, &l.all, &l.n);
-  return gr_arena_end(l.arena, e ? e : p(f, &l));
-}
-
 // ---- As text ------------------------------------------------------------------------------------
 
 static gr_status print_list(FILE *f, const found *l) {
@@ -145,12 +139,6 @@ static gr_status print_verify(FILE *f, const found *l) {
   return verified(l, bad);
 }
 
-gr_status gr_checkpoint_print_list(FILE *f, const char *path) { return print(print_list, f, path); }
-gr_status gr_checkpoint_print_show(FILE *f, const char *path) { return print(print_show, f, path); }
-gr_status gr_checkpoint_print_verify(FILE *f, const char *path) {
-  return print(print_verify, f, path);
-}
-
 // ---- As JSON ------------------------------------------------------------------------------------
 
 static gr_status put_list(FILE *f, const found *l) {
@@ -218,6 +206,14 @@ static gr_status put_verify(FILE *f, const found *l) {
   return verified(l, bad);
 }
 
-gr_status gr_checkpoint_print_json(FILE *f, const char *what, const char *path) {
-  return print(*what == 'l' ? put_list : *what == 's' ? put_show : put_verify, f, path);
+// ---- All ----------------------------------------------------------------------------------------
+
+const char *const gr_checkpoint_views[] = {"list", "show", "verify", NULL};
+
+gr_status gr_checkpoint_print(FILE *f, gr_checkpoint_view view, bool json, const char *path) {
+  static gr_status (*const prints[][2])(FILE *, const found *) = {
+      {print_list, put_list}, {print_show, put_show}, {print_verify, put_verify}};
+  found l = {.arena = gr_arena_create(), .path = path};
+  gr_status e = find(l.arena, path, &l.all, &l.n);
+  return gr_arena_end(l.arena, e ? e : prints[view][json](f, &l));
 }

@@ -3,19 +3,18 @@
 #include "base/log.h"
 #include "tests/runtime/checkpoint/tiny.h"
 
-static char *printed(gr_status (*print)(FILE *, const char *), const char *path, gr_status *out) {
+static char *printed(gr_checkpoint_view view, const char *path, gr_status *out) {
   char *text = NULL;
   size_t len;
   FILE *f = open_memstream(&text, &len);
-  *out = print(f, path);
+  *out = gr_checkpoint_print(f, view, false, path);
   fclose(f);
   return text;
 }
 
-static void expect(gr_status (*print)(FILE *, const char *), const char *path, const char *says,
-                   gr_code code) {
+static void expect(gr_checkpoint_view view, const char *path, const char *says, gr_code code) {
   gr_status e;
-  char *text = printed(print, path, &e);
+  char *text = printed(view, path, &e);
   CHECK(gr_status_code(e) == code, "%s: %s", path, gr_status_text(e));
   CHECK(strstr(text, says) || (e && strstr(gr_status_text(e), says)), "no '%s' in: %s%s", says,
         text, gr_status_text(e));
@@ -35,33 +34,33 @@ static void commands(void) {
   const char *dir = scratch_dir("commands");
   char one[300], file[400], tmp[300];
   gr_checkpoint *c;
-  expect(gr_checkpoint_print_list, "scratch-none", "there is no directory", GR_ERR_IO);
-  expect(gr_checkpoint_print_verify, dir, "there is no checkpoint", GR_ERR_CHECKPOINT);
+  expect(GR_VIEW_LIST, "scratch-none", "there is no directory", GR_ERR_IO);
+  expect(GR_VIEW_VERIFY, dir, "there is no checkpoint", GR_ERR_CHECKPOINT);
   MUST(gr_checkpoint_newest(dir, &c));
   CHECK(!c, "something from nothing");
   MUST(tiny_save(dir, 2, 5, 1, 9));
   MUST(tiny_save(dir, 1, 70, 2, 9));
   snprintf(one, sizeof one, "%s/step-00000070", dir);
-  expect(gr_checkpoint_print_list, dir, "          70  complete ", 0);
-  expect(gr_checkpoint_print_list, one, "          70  complete ", 0);
-  expect(gr_checkpoint_print_show, dir, "step 70, written by 1 ranks", 0);
-  expect(gr_checkpoint_print_show, one, "f32  [6, 5]", 0);
-  expect(gr_checkpoint_print_verify, dir, "ok         ", 0);
+  expect(GR_VIEW_LIST, dir, "          70  complete ", 0);
+  expect(GR_VIEW_LIST, one, "          70  complete ", 0);
+  expect(GR_VIEW_SHOW, dir, "step 70, written by 1 ranks", 0);
+  expect(GR_VIEW_SHOW, one, "f32  [6, 5]", 0);
+  expect(GR_VIEW_VERIFY, dir, "ok         ", 0);
   snprintf(tmp, sizeof tmp, "%s/.tmp-step-00000080", dir);
   mkdir(tmp, 0777);
-  expect(gr_checkpoint_print_list, dir, "incomplete", 0);
-  expect(gr_checkpoint_print_verify, dir, "incomplete", 0);
+  expect(GR_VIEW_LIST, dir, "incomplete", 0);
+  expect(GR_VIEW_VERIFY, dir, "incomplete", 0);
   snprintf(file, sizeof file, "%s/rank-00000.safetensors.zst", one);
   flip(file);
-  expect(gr_checkpoint_print_verify, dir, "DAMAGED    ", GR_ERR_CHECKPOINT);
-  expect(gr_checkpoint_print_verify, one, "1 of 1 checkpoints", GR_ERR_CHECKPOINT);
+  expect(GR_VIEW_VERIFY, dir, "DAMAGED    ", GR_ERR_CHECKPOINT);
+  expect(GR_VIEW_VERIFY, one, "1 of 1 checkpoints", GR_ERR_CHECKPOINT);
   MUST(gr_checkpoint_newest(dir, &c));
   CHECK(c && gr_checkpoint_step(c) == 5, "the newest that verifies is step 5");
   gr_checkpoint_close(c);
   snprintf(file, sizeof file, "%s/manifest.json", one);
   flip(file);
-  expect(gr_checkpoint_print_list, dir, "damaged", 0);
-  expect(gr_checkpoint_print_show, dir, "step 5, written by 2 ranks", 0);
+  expect(GR_VIEW_LIST, dir, "damaged", 0);
+  expect(GR_VIEW_SHOW, dir, "step 5, written by 2 ranks", 0);
   scratch_remove(dir);
 }
 
