@@ -1,8 +1,8 @@
 // predict.c - `graphrun predict RUN INPUT ...`: writes what a run's model predicts of files.
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
 #include "cli/commands.h"
+#include "cli/show_plot.h"
 #include "cli/start.h"
 
 // A file whose name says that it is a table or an array would be read as one.
@@ -12,22 +12,14 @@ static gr_status check_out(const char *path) {
   static const char *const images[] = {".png", ".jpg",  ".jpeg", ".pgm", ".ppm",
                                        ".tif", ".tiff", ".bmp",  ".gif", ".webp"};
   const char *end = path ? strrchr(path, '.') : NULL;
-  for (size_t i = 0; end && i < sizeof others / sizeof *others; i++)
-    if (!strcasecmp(end, others[i]))
-      return gr_hint(
-          gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                  "'%s' would be a file of another kind: predictions are JSON lines", path),
-          "name it %.*s.jsonl, which pandas.read_json(FILE, lines=True) reads", (int)(end - path),
-          path);
-  for (size_t i = 0; end && i < sizeof images / sizeof *images; i++)
-    if (!strcasecmp(end, images[i]))
-      return gr_hint(
-          gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                  "'%s' would be a file of another kind: predictions are JSON lines", path),
-          "--out=FOLDER/, with a slash behind it, writes outputs that are images as PNG: "
-          "--out=%.*s/",
-          (int)(end - path), path);
-  return GR_OK;
+  bool other = gr_show_is_one_of(end, others, sizeof others / sizeof *others);
+  if (!other && !gr_show_is_one_of(end, images, sizeof images / sizeof *images)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         "'%s' would be a file of another kind: predictions are JSON lines", path),
+                 other ? "name it %.*s.jsonl, which pandas.read_json(FILE, lines=True) reads"
+                       : "--out=FOLDER/, with a slash behind it, writes outputs that are images as "
+                         "PNG: --out=%.*s/",
+                 (int)(end - path), path);
 }
 
 static gr_status compose(gr_arena *a, const gr_args *args, gr_job *j) {

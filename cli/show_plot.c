@@ -26,15 +26,19 @@ const char *gr_show_visible(gr_arena *a, const char *text) {
   return t.chars;
 }
 
+bool gr_show_is_one_of(const char *ending, const char *const *endings, size_t n) {
+  for (size_t i = 0; ending && i < n; i++)
+    if (!strcasecmp(ending, endings[i])) return true;
+  return false;
+}
+
 gr_status gr_show_check_path(const char *path) {
   static const char *const others[] = {".png", ".jpg", ".jpeg", ".pdf", ".gif", ".webp", ".html"};
   const char *end = path ? strrchr(path, '.') : NULL;
-  for (size_t i = 0; end && i < sizeof others / sizeof *others; i++)
-    if (!strcasecmp(end, others[i]))
-      return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                             "'%s' would be a picture of another kind: SVG is written", path),
-                     "name it %.*s.svg, which browsers show", (int)(end - path), path);
-  return GR_OK;
+  if (!gr_show_is_one_of(end, others, sizeof others / sizeof *others)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         "'%s' would be a picture of another kind: SVG is written", path),
+                 "name it %.*s.svg, which browsers show", (int)(end - path), path);
 }
 
 gr_status gr_show_plot(gr_arena *a, const gr_panel *panels, int n, const char *path) {

@@ -49,8 +49,7 @@ static gr_status measure(search *c, const int64_t *k) {
   gr_log_least(level);
   for (int b = 0; b < c->n && !s; b++)
     c->bytes[b] = gr_batch_bytes(&with, gr_contract_bucket_name(with.arena, with.spec.contract, b));
-  gr_arena_destroy(with.arena);
-  return s;
+  return gr_arena_end(with.arena, s);
 }
 
 // A plan that cannot be made, as of arrays that are too large, fits for no bucket.

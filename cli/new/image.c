@@ -73,8 +73,7 @@ static gr_status write_images(gr_arena *a, const char *dir, uint32_t first, uint
       gr_arena *scratch = gr_arena_create();
       gr_status s =
           gr_new_write_shape(scratch, folder, NULL, gr_arena_printf(scratch, "%02u", i), kind, i);
-      gr_arena_destroy(scratch);
-      GR_TRY(s);
+      GR_TRY(gr_arena_end(scratch, s));
     }
   }
   return GR_OK;

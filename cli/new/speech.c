@@ -42,8 +42,7 @@ static gr_status write_words(gr_arena *a, const char *data, const char *name, ui
   for (uint32_t i = first; i < first + n; i++) {
     gr_arena *scratch = gr_arena_create();
     gr_status s = write_word(scratch, data, i, &manifest);
-    gr_arena_destroy(scratch);
-    GR_TRY(s);
+    GR_TRY(gr_arena_end(scratch, s));
   }
   return gr_output_write(data, name, manifest.chars, manifest.len);
 }

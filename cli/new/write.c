@@ -26,8 +26,7 @@ gr_status gr_new_write_images(gr_arena *a, const char *dir, const gr_new_images 
   for (uint64_t row = 0; row < m->n + m->n_test; row++) {
     gr_arena *scratch = gr_arena_create();
     gr_status s = m->put(scratch, images, row, &lists[row >= m->n]);
-    gr_arena_destroy(scratch);
-    GR_TRY(s);
+    GR_TRY(gr_arena_end(scratch, s));
   }
   GR_TRY(gr_output_write(dir, "data.csv", lists[0].chars, lists[0].len));
   return gr_output_write(dir, "test.csv", lists[1].chars, lists[1].len);
