@@ -216,7 +216,7 @@ static void ranks_share_and_compare(void) {
   all_well(1, share_bytes);
   all_well(3, share_bytes);
   all_well(1, gather_bytes);
-  all_well(5, gather_bytes);
+  all_well(6, gather_bytes);
   all_well(4, compare_values);
 }
 
