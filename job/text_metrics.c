@@ -41,30 +41,19 @@ static gr_status read_spelling(gr_arena *a, gr_conf *root, const gr_spelling **o
 
 // ---- A metric -----------------------------------------------------------------------------------
 
+#define GR_TEXT_METRIC(name, doc) ", " #name
+static const char METRICS[] =
+#include "runtime/text/metrics.def"
+    ;
+#define GR_NORMALISER(name, doc) ", " #name
+static const char NORMALISERS[] =
+#include "runtime/text/normalisers.def"
+    ;
+
 static gr_status none_called(const gr_conf *c, const char *what, const char *name,
                              const char *known) {
   return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "%s: there is no %s '%s'", KEY, what, name),
-                 "there are %s", known);
-}
-
-static gr_status find_metric(const gr_conf *c, const char *name, const gr_text_metric **out) {
-#define GR_TEXT_METRIC(name, doc) ", " #name
-  static const char known[] =
-#include "runtime/text/metrics.def"
-      ;
-#undef GR_TEXT_METRIC
-  *out = gr_text_metric_find(name);
-  return *out ? GR_OK : none_called(c, "metric of texts", name, known + 2);
-}
-
-static gr_status find_normaliser(const gr_conf *c, const char *name, const gr_normaliser **out) {
-#define GR_NORMALISER(name, doc) ", " #name
-  static const char known[] =
-#include "runtime/text/normalisers.def"
-      ;
-#undef GR_NORMALISER
-  *out = gr_normaliser_find(name);
-  return *out ? GR_OK : none_called(c, "normaliser", name, known + 2);
+                 "there are %s", known + strlen(", "));
 }
 
 // A name, or how it is made. Other keys are not looked up, which is an error of its own.
@@ -85,8 +74,9 @@ static gr_status read_metric(gr_conf *c, gr_text_metric_spec *s) {
                            KEY, s->name, gr_conf_kind_name(c->kind)),
                    EXAMPLE);
   }
-  GR_TRY(find_metric(c, metric, &s->metric));
-  GR_TRY(find_normaliser(c, normaliser, &s->normaliser));
+  s->metric = gr_text_metric_find(metric), s->normaliser = gr_normaliser_find(normaliser);
+  if (!s->metric) return none_called(c, "metric of texts", metric, METRICS);
+  if (!s->normaliser) return none_called(c, "normaliser", normaliser, NORMALISERS);
   if ((!o->remove_diacritics && !o->split_letters) || !strcmp(normaliser, "basic")) return GR_OK;
   return gr_fail(GR_ERR_CONFIG, c->loc,
                  "%s: remove_diacritics and split_letters are of normalise: basic, found %s", KEY,

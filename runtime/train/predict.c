@@ -62,7 +62,7 @@ static gr_status find_outputs(predictions *p) {
   for (int b = 0; b < GR_MAX_BUCKETS && r->eval && r->eval->of_bucket[b]; b++) {
     const gr_graph *g = r->eval->of_bucket[b]->frame.g;
     for (uint32_t i = 0; i < g->n_results; i++)
-      if (!strncmp(g->result_names[i], "predict.", strlen("predict.")))
+      if (gr_result_begins(g, i, "predict."))
         GR_TRY(add_output(r, r->eval->of_bucket[b], g->result_names[i], &p->in[b]));
   }
   const char *graph = r->spec->set.model.graph;
