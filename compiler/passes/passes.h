@@ -27,6 +27,9 @@ gr_status gr_pass_loop_hoist(gr_rewrite *);
 // Replaces products in scans by products of parts of their columns, or of their terms, where the
 // body takes the columns apart by slices, or has put them together by pads.
 gr_status gr_pass_split_columns(gr_rewrite *);
+// Replaces sums of values that zeros surround by one value that has them side by side, also in
+// bodies of scans.
+gr_status gr_pass_join_parts(gr_rewrite *);
 // Adds the optimizer's states and the update of every weight that has a gradient, and counts steps
 // that were taken. GR_ERR_CONFIG if there is no such optimizer.
 gr_status gr_pass_optimize(gr_rewrite *);

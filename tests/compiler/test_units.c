@@ -287,9 +287,9 @@ static void kept(void) {
   arena = gr_arena_create();
   gr_graph *live = NULL, *dead = NULL;
   const char *text = "%1 = weight w : f32[2,4]\n%2 = exp %1 : f32[2,4]\nresult y %2\n";
-  static const char *const passes[] = {"annotate_sharding", "precision",
-                                       "loop_hoist",        "dce",
-                                       "prepack_weights",   "coalesce_collectives"};
+  static const char *const passes[] = {
+      "annotate_sharding",    "precision", "loop_hoist", "dce", "prepack_weights",
+      "coalesce_collectives", "join_parts"};
   MUST(graph_parse(arena, gr_op_find, "kept.gr", text, &live));
   for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
     CHECK(keeps(passes[i], live), "%s makes a new graph that is the same", passes[i]);
