@@ -14,6 +14,7 @@ typedef struct work {
   const gr_launch *l;
   const gr_rng *rng;
   gr_draw draw;
+  gr_draw_f32 draw_f32;  // instead, straight to the result
   int64_t run;  // the number of consecutive elements that are also contiguous in the global value
   gr_work *phase;
   int64_t bytes;  // of an element
@@ -41,17 +42,30 @@ static void part(void *arg, int64_t begin, int64_t end) {
   double x[MAX_DRAW];
   for (int64_t i = begin, n; i < end && !gr_stop_due(); i += n) {
     n = gr_min_i64(gr_min_i64(MAX_DRAW, end - i), w->run - i % w->run);
-    w->draw(w->rng, l->attr, (uint64_t)gr_global_index(l, 0, i), n, x);
-    for (int64_t k = 0; k < n; k++) OUT(0, i + k, x[k]);
+    uint64_t first = (uint64_t)gr_global_index(l, 0, i);
+    if (w->draw_f32)
+      w->draw_f32(w->rng, first, n, (float *)l->out[0] + i);
+    else
+      w->draw(w->rng, l->attr, first, n, x);
+    for (int64_t k = 0; !w->draw_f32 && k < n; k++) OUT(0, i + k, x[k]);
     gr_work_add(w->phase, n * w->bytes);
   }
 }
 
-gr_status gr_source_draw(const gr_launch *l, const gr_rng *rng, gr_draw draw) {
+static gr_status run(work *w) {
+  const gr_launch *l = w->l;
   gr_type one = {.dtype = l->out_type->dtype};
-  work w = {l, rng, draw, run_of(l), gr_work_current(), (int64_t)gr_type_bytes(&one)};
-  gr_parallel(l, gr_type_count(l->out_type), 4096, part, &w);
+  w->run = run_of(l), w->phase = gr_work_current(), w->bytes = (int64_t)gr_type_bytes(&one);
+  gr_parallel(l, gr_type_count(l->out_type), 4096, part, w);
   return gr_stop_check();
+}
+
+gr_status gr_source_draw(const gr_launch *l, const gr_rng *rng, gr_draw draw) {
+  return run(&(work){.l = l, .rng = rng, .draw = draw});
+}
+
+gr_status gr_source_draw_f32(const gr_launch *l, const gr_rng *rng, gr_draw_f32 draw) {
+  return run(&(work){.l = l, .rng = rng, .draw_f32 = draw});
 }
 
 // ---- Initial values -----------------------------------------------------------------------------

@@ -12,6 +12,10 @@ typedef void (*gr_draw)(const gr_rng *, const void *attr, uint64_t first, int64_
 // Fills this rank's part of the result, on all threads. GR_ERR_STOPPED if the process is asked to
 // stop before it trains (base/stop.h).
 GR_MUST_USE gr_status gr_source_draw(const gr_launch *, const gr_rng *, gr_draw);
+// The same of f32: numbers go straight to the result, the first of them to `out`.
+typedef void (*gr_draw_f32)(const gr_rng *, uint64_t first, int64_t n, float *out);
+// As gr_source_draw does it.
+GR_MUST_USE gr_status gr_source_draw_f32(const gr_launch *, const gr_rng *, gr_draw_f32);
 
 // Initial values from a distribution of two numbers, such as a mean and a deviation: init_*.c.
 typedef struct gr_init {

@@ -13,6 +13,11 @@ static gr_status sample_normal_cpu(const gr_launch *l) {
   return gr_source_draw(l, &rng, draw);
 }
 
+static gr_status run_f32(const gr_launch *l) {
+  gr_rng rng = gr_sample_rng(l);
+  return gr_source_draw_f32(l, &rng, gr_rng_normals_f32);
+}
+
 static void read(gr_onnx_reading *r) {
   double mean = gr_read_float(r, "mean", 0);
   gr_sample_read(r, mean, gr_read_float(r, "scale", 1));
@@ -31,6 +36,7 @@ const gr_op gr_op_sample_normal = {
     .random = true,
     .grad = gr_grad_zero,
     .cpu = sample_normal_cpu,
+    .fast_f32 = run_f32,
     .gpu = gr_sample_each_gpu,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"RandomNormalLike", read}),

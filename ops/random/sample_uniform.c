@@ -13,6 +13,11 @@ static gr_status sample_uniform_cpu(const gr_launch *l) {
   return gr_source_draw(l, &rng, draw);
 }
 
+static gr_status run_f32(const gr_launch *l) {
+  gr_rng rng = gr_sample_rng(l);
+  return gr_source_draw_f32(l, &rng, gr_rng_uniforms_f32);
+}
+
 static void read(gr_onnx_reading *r) {
   double low = gr_read_float(r, "low", 0);
   gr_sample_read(r, low, gr_read_float(r, "high", 1) - low);
@@ -30,6 +35,7 @@ const gr_op gr_op_sample_uniform = {
     .random = true,
     .grad = gr_grad_zero,
     .cpu = sample_uniform_cpu,
+    .fast_f32 = run_f32,
     .gpu = gr_sample_each_gpu,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"RandomUniformLike", read}),

@@ -1,5 +1,6 @@
 // test_rng.c - random numbers: known answers, the same in blocks, moments, shuffles.
 #include <math.h>
+#include <stdlib.h>
 #include "base/base.h"
 #include "tests/check.h"
 
@@ -37,6 +38,39 @@ static void rng_many_at_once(void) {
       for (int64_t i = 0; i < n; i++) wrong += many[i] != gr_rng_normal(&r, first + (uint64_t)i);
       CHECK(!wrong, "%d of %d numbers from %d on", wrong, (int)n, (int)first);
     }
+}
+
+// Floats are the same numbers, rounded, wherever they begin and end.
+static void rng_floats(void) {
+  gr_rng r = gr_rng_make(7, "test", 3);
+  enum { MOST = 1 << 18 };
+  float *many = malloc(MOST * sizeof *many);
+  for (uint64_t first = 0; first < 9; first++)
+    for (int64_t n = 0; n <= MOST; n = n < 700 ? 2 * n + 1 : n < MOST && !first ? MOST : MOST + 1) {
+      int wrong = 0;
+      gr_rng_uniforms_f32(&r, first, n, many);
+      for (int64_t i = 0; i < n; i++)
+        wrong += many[i] != (float)gr_rng_uniform(&r, first + (uint64_t)i);
+      gr_rng_normals_f32(&r, first, n, many);
+      for (int64_t i = 0; i < n; i++)
+        wrong += many[i] != (float)gr_rng_normal(&r, first + (uint64_t)i);
+      CHECK(!wrong, "%d of %d numbers from %d on", wrong, (int)n, (int)first);
+    }
+  free(many);
+}
+
+// Numbers so near the middle between two floats that what vectors compute is on its other side, and
+// others among them: of 150 million numbers these four.
+static void rng_floats_between(void) {
+  gr_rng r = gr_rng_make(7, "test", 3);
+  static const uint64_t index[] = {26017933, 126212935, 130957182, 152040176};
+  for (size_t i = 0; i < sizeof index / sizeof *index; i++) {
+    float x[9];
+    int wrong = 0;
+    gr_rng_normals_f32(&r, index[i] - 4, 9, x);
+    for (uint64_t k = 0; k < 9; k++) wrong += x[k] != (float)gr_rng_normal(&r, index[i] - 4 + k);
+    CHECK(!wrong, "%d at %d", wrong, (int)index[i]);
+  }
 }
 
 static void rng_moments(void) {
@@ -83,7 +117,8 @@ static void shuffles_are_uniform(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"philox_known_answers", philox_known_answers},
              {"rng_blocks_are_blocks", rng_blocks_are_blocks},
-             {"rng_many_at_once", rng_many_at_once}, {"rng_moments", rng_moments},
+             {"rng_many_at_once", rng_many_at_once}, {"rng_floats", rng_floats},
+             {"rng_floats_between", rng_floats_between}, {"rng_moments", rng_moments},
              {"shuffle_is_a_permutation", shuffle_is_a_permutation},
              {"shuffles_are_uniform", shuffles_are_uniform});
 }
