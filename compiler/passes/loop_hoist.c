@@ -165,8 +165,6 @@ static void choose_after(hoist *h) {
 
 // ---- Emitting -------------------------------------------------------------------
 
-static void write_node(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map);
-
 static void write_reshape(hoist *h, const gr_node *n) {
   gr_type all = gr_type_stack(&gr_at(h->g, n->out)->type, h->s->steps);
   gr_ints shape = {.n = all.rank};
@@ -181,7 +179,7 @@ static void emit_outside(hoist *h, place where) {
     if (where == BEFORE && h->varies[n->out.id] && reshapes_leaf(h, n))
       write_reshape(h, n);
     else
-      write_node(h->b, h->g, n, h->outside);
+      gr_emit_copy(h->b, h->g, n, h->outside);
   }
 }
 
@@ -210,7 +208,7 @@ static void write_body(hoist *h) {
       h->inside[i] = h->varies[i] ? gr_loop_seq(&h->loop, h->outside[i])
                                   : gr_loop_const(&h->loop, h->outside[i]);
     else if (n && n->out.id == i && gr_any_out(n, h->needed) && h->place[n - g->nodes] == LOOP)
-      write_node(&h->loop.b, g, n, h->inside);
+      gr_emit_copy(&h->loop.b, g, n, h->inside);
   }
   for (int k = 0; k < h->s->n_carry; k++) {
     gr_val c = gr_scan_carry(h->s, k);
@@ -317,12 +315,25 @@ static void emit(hoist *h) {
 static void write_body_again(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
   (void)operands;
   for (uint32_t i = 0; i < s->body->n_nodes; i++)
-    write_node(&l->b, s->body, &s->body->nodes[i], map);
+    gr_emit_copy(&l->b, s->body, &s->body->nodes[i], map);
 }
 
-static void hoist_scan(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
-  const gr_scan *s = n->attr;
+// The body after work has left the loops in it: what is the same in every step of both leaves this
+// one, too.
+static const gr_graph *body_of(gr_builder *b, const gr_graph *body) {
+  gr_graph *g = gr_graph_create_in(b->g->tables, b->g->arena, &b->g->mesh);
+  gr_rewrite inside = {.old = body, .b = {.g = g, .created_by = b->created_by}};
+  inside.map = GR_NEW(b->g->tables, gr_val, body->n_values);
+  gr_status s = gr_pass_loop_hoist(&inside);
+  if (!b->err) b->err = s ? s : inside.b.err;
+  return inside.kept ? body : g;
+}
+
+static void hoist_scan(gr_builder *b, const gr_graph *of, const gr_node *old, gr_val *map) {
+  gr_scan scan = *(const gr_scan *)old->attr, *s = &scan;
   gr_arena *arena = b->g->tables;
+  gr_node again = *old, *n = &again;
+  s->body = body_of(b, s->body), n->attr = s;
   uint32_t values = s->body->n_values;
   hoist h = {.b = b,
              .map = map,
@@ -339,6 +350,7 @@ static void hoist_scan(gr_builder *b, const gr_graph *of, const gr_node *n, gr_v
              .inside = GR_NEW(arena, gr_val, values),
              .yield = GR_NEW(arena, int, values)};
   b->loc = n->loc, b->scope = n->scope;
+  if (b->err) return;
   choose_before(&h);
   choose_sums(&h);
   choose_after(&h);
@@ -348,20 +360,12 @@ static void hoist_scan(gr_builder *b, const gr_graph *of, const gr_node *n, gr_v
     gr_emit_loop(b, of, n, write_body_again, map);
 }
 
-// Copies a node of a graph, or hoists from the loop that it is, and from those in its body.
-static void write_node(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
-  if (n->op == &gr_op_scan)
-    hoist_scan(b, of, n, map);
-  else
-    gr_emit_copy(b, of, n, map);
-}
-
 gr_status gr_pass_loop_hoist(gr_rewrite *rw) {
   if (!gr_has_scan(rw->old)) return gr_keep(rw);
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
     if (rw->old->nodes[i].op == &gr_op_scan)
-      write_node(&rw->b, rw->old, &rw->old->nodes[i], rw->map);
+      hoist_scan(&rw->b, rw->old, &rw->old->nodes[i], rw->map);
     else
       gr_copy_node(rw, &rw->old->nodes[i]);
   gr_copy_links(rw);

@@ -6,7 +6,8 @@
 // threads, which runs the node's blocks one after the other; so an op has nothing to do for loops,
 // and the numbers are the same bits. Products, which a library has outside of loops, and copies are
 // functions of scan_block.cu. Loops in the body are loops in the text. Nodes have levels: threads
-// wait for each other before the first of a level.
+// wait for each other before the first of a level. Values that are not read any more give their
+// places to others (scan_block_places.c).
 //
 // A carry is read where its next value was written in the step before: in the stack of a yield, or
 // in one of two places that alternate. So carries are not copied from step to step.

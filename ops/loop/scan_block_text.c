@@ -14,18 +14,11 @@ GR_CU(scan_block);
 
 // ---- Memory -------------------------------------------------------------------------------------
 
-static const char *reserve_memory(gr_block_writer *w, size_t bytes) {
-  w->scratch += bytes;
-  return FORMAT("(at[MEMORY] + %zu)", w->scratch - bytes);
-}
-
-// Where a value is: in shared memory, while there is room, else in working memory.
-static const char *reserve(gr_block_writer *w, size_t bytes) {
-  bytes = (bytes + 15) / 16 * 16;
-  if (bytes > w->most_shared / 8 || w->shared + bytes > w->most_shared)
-    return reserve_memory(w, bytes);
-  w->shared += bytes;
-  return FORMAT("(at[SHARED] + %zu)", w->shared - bytes);
+// Where a place is: in shared memory, if it found room there, else in working memory.
+static const char *place_at(gr_block_writer *w, int place) {
+  const gr_block_place *p = &w->place[place - 1];
+  return p->shared ? FORMAT("(at[SHARED] + %zu)", p->shared - 1)
+                   : FORMAT("(at[MEMORY] + %zu)", p->memory);
 }
 
 // ---- Addresses ----------------------------------------------------------------------------------
@@ -47,27 +40,6 @@ static const char *slice_at(gr_block_writer *w, const gr_block_frame *f, const c
                 bytes_of(f, v) * (is_divided(w, f, v) ? w->parts : 1));
 }
 
-static int yield_of(const gr_block_frame *f, gr_val v) {
-  for (uint32_t j = 0; j < f->g->n_results; j++)
-    if (f->g->results[j].id == v.id) return (int)j;
-  return -1;
-}
-
-static bool is_next(const gr_block_frame *f, gr_val v) {
-  bool next = false;
-  for (int c = 0; c < f->s->n_carry; c++)
-    next |= gr_at(f->g, gr_scan_carry(f->s, c))->next.id == v.id;
-  return next;
-}
-
-// The carry to whose last value a loop of one step writes its next one; -1: it has a place.
-static int written_at_once(const gr_block_frame *f, gr_val v) {
-  bool made = f->s->steps == 1 && gr_at(f->g, v)->role == GR_TEMP;
-  for (int c = 0; made && c < f->s->n_carry; c++)
-    if (gr_at(f->g, gr_scan_carry(f->s, c))->next.id == v.id) return f->out_at[c] ? c : -1;
-  return -1;
-}
-
 // The address of a value that is no carry, in a step.
 static const char *value_at(gr_block_writer *w, const gr_block_frame *f, gr_val v,
                             const char *step) {
@@ -75,19 +47,21 @@ static const char *value_at(gr_block_writer *w, const gr_block_frame *f, gr_val 
     const char *operand = f->in_at[gr_scan_operand(f->s, v.id)];
     return gr_scan_is_seq(f->s, v.id) ? slice_at(w, f, operand, v, step) : operand;
   }
-  int yield = yield_of(f, v);
+  int yield = gr_block_yield_of(f, v);
   if (yield >= 0) return slice_at(w, f, f->out_at[f->s->n_carry + yield], v, step);
-  int last = written_at_once(f, v);
+  int last = gr_block_written_at_once(f, v);
   if (last >= 0) return f->out_at[last];
-  if (is_next(f, v))
-    return FORMAT("(%s + (%s & 1) * %lldLL)", f->place[v.id], step, bytes_of(f, v));
-  return f->place[v.id];
+  const char *place = f->home[v.id] ? place_at(w, f->home[v.id]) : NULL;
+  if (gr_block_is_next(f, v))
+    return FORMAT("(%s + (%s & 1) * %lldLL)", place, step, bytes_of(f, v));
+  return place;
 }
 
 // Where a carry is read: as it was written in the step before, if there was one.
 static const char *carry_at(gr_block_writer *w, const gr_block_frame *f, gr_val leaf) {
   int k = gr_scan_operand(f->s, leaf.id);
-  const char *first = k < 0 ? w->zeros_at : f->in_at[k];
+  const char *none = w->zeros ? place_at(w, 1) : "(const char *)0";  // no carry of zeros is read
+  const char *first = k < 0 ? none : f->in_at[k];
   gr_val next = gr_at(f->g, leaf)->next;
   if (next.id == leaf.id) return first;
   const char *before = FORMAT("(s%d - 1)", f->depth);
@@ -98,13 +72,7 @@ static const char *carry_at(gr_block_writer *w, const gr_block_frame *f, gr_val 
 static void find_addresses(gr_block_writer *w, gr_block_frame *f) {
   const char *step = FORMAT("s%d", f->depth);
   f->address = GR_NEW(w->arena, const char *, f->g->n_values + 1);
-  f->place = GR_NEW(w->arena, const char *, f->g->n_values + 1);
   f->address[0] = "(const char *)0";
-  for (uint32_t id = gr_graph_leaves(f->g) + 1; id < f->g->n_values; id++) {
-    size_t bytes = (size_t)bytes_of(f, (gr_val){id});
-    if (yield_of(f, (gr_val){id}) < 0 && written_at_once(f, (gr_val){id}) < 0)
-      f->place[id] = reserve(w, is_next(f, (gr_val){id}) ? 2 * ((bytes + 15) / 16 * 16) : bytes);
-  }
   for (uint32_t id = 1; id < f->g->n_values; id++)
     f->address[id] = gr_scan_is_carry(f->s, id) ? carry_at(w, f, (gr_val){id})
                                                 : value_at(w, f, (gr_val){id}, step);
@@ -165,7 +133,7 @@ static const char *ref_at(gr_block_writer *w, const gr_block_frame *f, uint32_t 
     case GR_GPU_OUT:
       return FORMAT("(%s + %zu)", f->address[gr_out(n, r.index).id], r.offset);
     case GR_GPU_SCRATCH:
-      return FORMAT("(%s + %zu)", f->scratch[i], r.offset);
+      return FORMAT("(%s + %zu)", place_at(w, f->work[i]), r.offset);
   }
   return NULL;
 }
@@ -184,7 +152,7 @@ static void put_call(gr_block_writer *w, const gr_block_frame *f, uint32_t i,
   for (int a = 0; a < n->n_in; a++) PUT("%sloop_at{%s}", a ? ", " : "", f->address[n->in[a].id]);
   for (int a = 0; a < n->n_out; a++)
     PUT("%sloop_at{%s}", a || n->n_in ? ", " : "", f->address[gr_out(n, a).id]);
-  if (f->call[i].scratch) PUT(", loop_at{%s}", f->scratch[i]);
+  if (f->call[i].scratch) PUT(", loop_at{%s}", place_at(w, f->work[i]));
   for (int a = 0; a < k->n_numbers; a++) put_number(w, k->number[a]);
   PUT(");\n");
 }
@@ -241,7 +209,7 @@ static void put_inner(gr_block_writer *w, const gr_block_frame *f, uint32_t i) {
   inner->out_at = GR_NEW(w->arena, const char *, n->n_out + 1);
   for (int k = 0; k < n->n_in; k++) inner->in_at[k] = f->address[n->in[k].id];
   for (int k = 0; k < n->n_out; k++)
-    if (f->read[gr_out(n, k).id] || k >= inner->s->n_carry)
+    if (k >= inner->s->n_carry || inner->last_read[k])
       inner->out_at[k] = f->address[gr_out(n, k).id];
   put_frame(w, inner);
 }
@@ -260,7 +228,7 @@ static void put_yields(gr_block_writer *w, const gr_block_frame *f) {
   bool any = false;
   for (uint32_t j = 0; j < f->g->n_results; j++) {
     gr_val v = f->g->results[j];
-    if (gr_at(f->g, v)->role == GR_TEMP && yield_of(f, v) == (int)j) continue;
+    if (gr_at(f->g, v)->role == GR_TEMP && gr_block_yield_of(f, v) == (int)j) continue;
     if (!any) put_wait(w);
     any = true;
     put_copy(w, slice_at(w, f, f->out_at[f->s->n_carry + (int)j], v, FORMAT("s%d", f->depth)),
@@ -279,9 +247,6 @@ static void put_last(gr_block_writer *w, const gr_block_frame *f, int c) {
 static void put_frame(gr_block_writer *w, gr_block_frame *f) {
   int d = f->depth;
   find_addresses(w, f);
-  f->scratch = GR_NEW(w->arena, const char *, f->g->n_nodes + 1);
-  for (uint32_t i = 0; i < f->g->n_nodes; i++)
-    if (f->call[i].scratch) f->scratch[i] = reserve(w, f->call[i].scratch);
   PUT("{\nint s%d = 0;\nfor (; s%d < %lld; s%d++) {\n", d, d, (long long)f->s->steps, d);
   for (int level = 0; level < f->levels; level++) {
     if (level) put_wait(w);
@@ -292,7 +257,7 @@ static void put_frame(gr_block_writer *w, gr_block_frame *f) {
   PUT("}\n");
   for (int c = 0; c < f->s->n_carry; c++) {
     gr_val leaf = gr_scan_carry(f->s, c), next = gr_at(f->g, leaf)->next;
-    if (yield_of(f, next) < 0 && written_at_once(f, next) == c) continue;
+    if (gr_block_yield_of(f, next) < 0 && gr_block_written_at_once(f, next) == c) continue;
     if (f->out_at[c]) put_last(w, f, c);
   }
   PUT("}\n");
@@ -321,8 +286,9 @@ static void find_sums(gr_block_writer *w) {
     gr_val leaf = gr_scan_carry(s, c);
     size_t bytes = ((size_t)bytes_of(w->frame, leaf) + 15) / 16 * 16;
     if (w->lay[leaf.id] != GR_PARTIAL) continue;
-    w->frame->out_at[c] = reserve_memory(w, bytes);
-    w->sums[c] = 1 + w->scratch - bytes;
+    w->frame->out_at[c] = FORMAT("(at[MEMORY] + %zu)", w->scratch);
+    w->sums[c] = 1 + w->scratch;
+    w->scratch += bytes;
   }
 }
 
@@ -350,10 +316,10 @@ static void put_operands(gr_block_writer *w) {
 void gr_block_write_kernel(gr_block_writer *w) {
   const gr_op_call *call = w->c->call;
   PUT("extern __shared__ __align__(16) char shared[];\n");
+  gr_block_find_places(w);
   put_operands(w);
-  w->zeros_at = w->zeros ? reserve(w, w->zeros) : NULL;
   PUT("loop_block(0, 1);\n");
-  if (w->zeros) put_copy(w, w->zeros_at, "(const char *)0", w->zeros);
+  if (w->zeros) put_copy(w, place_at(w, 1), "(const char *)0", w->zeros);
   put_wait(w);
   put_frame(w, w->frame);
   w->scratch = (w->scratch + 255) / 256 * 256;  // blocks have lines of the cache for themselves

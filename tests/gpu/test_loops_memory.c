@@ -69,6 +69,30 @@ static void planned_memory_is_enough(void) {
   CHECK(differ > 20, "GPUs need other memory in %d cases only", differ);
 }
 
+// A chain of six softmaxes: of its values the last, which is the carry's next one, has two places
+// for all steps, and of the others each takes that of the last but one.
+static void values_share_places(void) {
+  enum { STEPS = 5, CHAIN = 6, WIDTH = 256 };
+  gr_arena *arena = gr_arena_create();
+  gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
+  gr_type row = {GR_F32, 2, {1, WIDTH}};
+  gr_loop l;
+  gr_loop_open(&l, b, STEPS, false);
+  gr_val h = gr_loop_carry(
+      &l, gr_leaf(b, GR_INPUT, GR_KIND_BUFFER, "h", row, gr_layout_replicated), "h");
+  gr_val v = h;
+  for (int i = 0; i < CHAIN; i++) v = GR_EMIT(&l.b, &gr_op_softmax, &(int64_t){0}, v);
+  gr_loop_next(&l, h, v);
+  gr_loop_close(&l);
+  MUST(b->err);
+  gr_op_call call;
+  gr_op_call_of(b->g, &b->g->nodes[0], &call);
+  size_t bytes = gr_call_scratch(&call, true), each = WIDTH * sizeof(float);
+  CHECK(bytes == 4 * each, "%zu bytes, for values of %zu", bytes, each);
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"planned_memory_is_enough", planned_memory_is_enough});
+  return RUN(argc, argv, {"planned_memory_is_enough", planned_memory_is_enough},
+             {"values_share_places", values_share_places});
 }
