@@ -130,7 +130,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     target_link_libraries(test_gpu_${test} gr_compiler gr_exec)
     add_dependencies(test_gpu_${test} standin_nvrtc standin_cublaslt ${cudnn})
   endforeach()
-  foreach(test train whisper programs profile faults races offload test_run)
+  foreach(test train whisper programs norms profile faults races offload test_run)
     add_test(NAME gpu.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${test}.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
       $<TARGET_FILE:make_tones> ${standin})
     set_tests_properties(gpu.${test} PROPERTIES TIMEOUT ${limit} ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)

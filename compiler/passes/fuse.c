@@ -88,16 +88,17 @@ static void find_readers(gr_fuse *f) {
 }
 
 // Whether a part may be computed later: the parts that it would leave behind follow, since nothing
-// else reads them, and at most one operand, which takes as much memory as the result, lives longer.
-// In loops memory is little.
+// else reads them or what else they make, and at most one operand that takes as much memory as the
+// result lives longer. In loops memory is little.
 static bool may_rise(const gr_fuse *f, uint32_t i) {
   const gr_node *n = &f->g->nodes[i];
   int longer = 0;
   for (int k = 0; k < n->n_in; k++) {
     const gr_value *v = gr_at(f->g, n->in[k]);
     bool level = v->role == GR_TEMP && may_join(f, i, k) && f->level[v->node] == f->level[i];
-    if (level && f->readers[n->in[k].id] > 1) return false;
-    longer += !level && v->role == GR_TEMP && f->last[n->in[k].id] == i;
+    if (level && (f->readers[n->in[k].id] > 1 || f->g->nodes[v->node].n_out > 1)) return false;
+    bool like = gr_fused_is_like(&v->type, space_of(f, i));
+    longer += !level && like && v->role == GR_TEMP && f->last[n->in[k].id] == i;
   }
   return f->in_loop || longer <= 1;
 }

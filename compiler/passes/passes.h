@@ -61,6 +61,9 @@ gr_status gr_pass_offload(gr_rewrite *);
 // Joins a product with the vector that is added to its rows and with relu, and a weight's gradient
 // with its vector's, as one node each.
 gr_status gr_pass_epilogue(gr_rewrite *);
+// Emits batch norms, and their gradients, as elementwise nodes where these can be joined with a
+// neighbour.
+gr_status gr_pass_spread_norm(gr_rewrite *);
 // Joins elementwise nodes and nodes over rows that follow each other into fused nodes, also within
 // scans.
 gr_status gr_pass_fuse(gr_rewrite *);

@@ -34,13 +34,18 @@ static gr_val emit(gr_builder *b, const char *name, const char *attribute, const
 // Nodes over rows, and what spreads a row's value over the row again.
 static gr_val random_row(gr_builder *b, uint32_t *seed, const extras *e, gr_val x, gr_val y) {
   int64_t columns = gr_at(b->g, x)->type.dim[2];
-  switch (below(seed, 15)) {
+  switch (below(seed, 16)) {
     case 13:
       return EMIT("layer_norm_grad", NULL, NULL, x, e->row, y);
     case 14: {  // all of its results
       gr_val dx = EMIT("layer_norm_grad", "eps", "1e-3", x, e->row, y);
       gr_val z = gr_bias_add(b, x, (gr_val){dx.id + 1});
       return gr_add(b, gr_bias_add(b, y, (gr_val){dx.id + 2}), gr_mul(b, z, dx));
+    }
+    case 15: {
+      gr_val same = EMIT("dot_columns", NULL, NULL, x, y);
+      gr_val z = gr_bias_add(b, x, (gr_val){same.id + 1});
+      return gr_add(b, gr_bias_add(b, y, (gr_val){same.id + 2}), gr_mul(b, z, same));
     }
     case 11:
       return gr_broadcast(b, EMIT("reduce_max", "axes", "[2]", x), 2, columns);

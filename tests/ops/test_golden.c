@@ -45,6 +45,7 @@ static const char *const elsewhere[][2] = {
     {"select_grad", "by the gradient of select, where a pass makes it"},
     {"pack", "its order is the processor's own: test_gemm, by_packed"},
     {"matmul_packed", "by_packed likewise, and every model with a loop"},
+    {"dot_columns", "sums of a gradient that it returns: test_ops, gpu.norms"},
     {"fetch", "a copy: test_ops"},
     {"averaged", "the identity: test_ops"},
     {"shard_slice", "collectives: test_ops, test_loopback"},
