@@ -15,6 +15,8 @@ gr_status gr_pass_annotate_sharding(gr_rewrite *);
 // Casts operands to options.precision by the class of each op and by the user's rules. States, the
 // loss, results and next values keep their dtypes.
 gr_status gr_pass_precision(gr_rewrite *);
+// Takes slices before the elementwise nodes that make what they are of.
+gr_status gr_pass_early_slices(gr_rewrite *);
 // Appends the backward part of the loss, and sets `grad` of every weight that the program trains
 // and the loss depends on.
 gr_status gr_pass_autodiff(gr_rewrite *);
