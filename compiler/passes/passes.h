@@ -63,6 +63,8 @@ gr_status gr_pass_offload(gr_rewrite *);
 // Joins a product with the vector that is added to its rows and with relu, and a weight's gradient
 // with its vector's, as one node each.
 gr_status gr_pass_epilogue(gr_rewrite *);
+// Emits sums and squares of the channels of a value as one node that reads it once.
+gr_status gr_pass_moments(gr_rewrite *);
 // Emits batch norms, and their gradients, as elementwise nodes where these can be joined with a
 // neighbour.
 gr_status gr_pass_spread_norm(gr_rewrite *);

@@ -81,7 +81,7 @@ typedef struct gr_pass_note {
   uint32_t nodes, in_loops, collectives;  // counts after the pass; in_loops: in bodies
   double calls, bytes;  // kernels run by one run of the program, and what they read and write
 } gr_pass_note;
-enum { GR_MAX_PASSES = 24 };
+enum { GR_MAX_PASSES = 32 };
 // A part of the model that the backward pass computes again: what is not kept of it, and the
 // operations for that; of all ranks, and without what loops keep.
 typedef struct gr_recomputed {

@@ -208,6 +208,8 @@ const gpu_case gpu_cases[] = {
     {"dot_columns", {{"f32[90,40]", "f32[90,40]"}}, ""},
     {"dot_columns", {{"f32[7,1000]", "f32[7,1000]"}}, ""},
     {"dot_columns", {{"f32[7,5001]", "f32[7,5001]"}}, ""},
+    {"channel_moments", {{"f32[6,300,70]", "f32[6]"}, .fill = "nm"}, "groups=2"},
+    {"channel_moments", {{"f32[6,3000,3]", "f32[6]"}, .fill = "nm"}, ""},
     {"cross_entropy", {{"f32[9,40]", "i32[9]"}, .fill = "ni"}, ""},
     {"cross_entropy",
      {{"f32[2,3,1000]", "i32[2,3]", "f32[1000]"}, .fill = "nic"},

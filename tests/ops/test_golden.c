@@ -46,6 +46,8 @@ static const char *const elsewhere[][2] = {
     {"pack", "its order is the processor's own: test_gemm, by_packed"},
     {"matmul_packed", "by_packed likewise, and every model with a loop"},
     {"dot_columns", "sums of a gradient that it returns: test_ops, gpu.norms"},
+    {"channel_moments", "channel_sums and channel_squares at once: test_ops, gpu.norms"},
+    {"channel_shift", "with channel_moments: test_ops, gpu.norms"},
     {"fetch", "a copy: test_ops"},
     {"averaged", "the identity: test_ops"},
     {"shard_slice", "collectives: test_ops, test_loopback"},
