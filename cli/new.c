@@ -138,14 +138,31 @@ static gr_status try_samples(gr_arena *a, gr_dataset *d) {
   return GR_OK;
 }
 
+// Overrides of the keys that name lists of the project; returns how many.
+enum { LISTS = 4 };
+static int project_lists(const gr_new_own *p, const char *dir, const char **out) {
+  static const char *const keys[LISTS] = {"path", "eval_path", "manifest", "eval_manifest"};
+  const char *source = strstr(p->config, "source: ") + strlen("source: ");
+  int n = 0;
+  source += *source == '[';  // the first has the list
+  for (int i = 0; i < LISTS; i++) {
+    const char *file = gr_new_file(p, keys[i]);
+    if (!file) continue;
+    const char *key =
+        gr_arena_printf(p->arena, "data.%.*s.%s=", (int)strcspn(source, " ,\n"), source, keys[i]);
+    out[n++] = project_file(p->arena, key, dir, file, "");
+  }
+  return n;
+}
+
 // Opens the data and plans as training does: what that would refuse is no project. Files of the
 // current folder, where paths are looked for first, may have the names of the project's.
 static gr_status try_training(gr_new_own *p, const char *dir, const char *data) {
-  const char *overrides[] = {project_file(p->arena, "model.graph=", dir, "graph.yaml", ""),
-                             project_file(p->arena, "hooks=[", dir, "hook.lua", "]")};
+  const char *overrides[2 + LISTS] = {project_file(p->arena, "model.graph=", dir, "graph.yaml", ""),
+                                      project_file(p->arena, "hooks=[", dir, "hook.lua", "]")};
   const gr_args args = {.config = gr_arena_printf(p->arena, "%s/config.yaml", dir),
                         .overrides = overrides,
-                        .n_overrides = 2};
+                        .n_overrides = 2 + project_lists(p, dir, overrides + 2)};
   gr_text notes = gr_text_make(p->arena);
   gr_job j = {0};
   gr_work work;
@@ -167,9 +184,10 @@ static const char *copy(gr_arena *a, const char *text) {
 
 // What is read is in an arena of its own, which ends before the project opens the data again: a
 // table may take gigabytes.
-static gr_status look(gr_new_own *p, const char *data) {
+static gr_status look(gr_new_own *p, const char *dir, const char *data) {
   gr_arena *scratch = gr_arena_create();
-  gr_new_own found = {.arena = scratch, .label = p->label, .said = gr_text_make(scratch)};
+  gr_new_own found = {
+      .arena = scratch, .dir = dir, .label = p->label, .said = gr_text_make(scratch)};
   gr_work work;
   gr_work_begin(&work, gr_launch_work_shown(), "reading the data", 0);
   gr_status s = gr_new_look(&found, data);
@@ -186,13 +204,15 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   const options *flags = args->options;
   gr_new_own p = {.arena = a, .label = flags->label, .said = gr_text_make(a)};
   GR_TRY(check(args));
-  GR_TRY(flags->user_data ? of_data(a, look(&p, flags->user_data), "//", flags->user_data)
-                          : find_kind(flags->data ? flags->data : gr_new_kinds[0].name, &p.kind));
+  if (!flags->user_data)
+    GR_TRY(find_kind(flags->data ? flags->data : gr_new_kinds[0].name, &p.kind));
   const char *dir = gr_path_trimmed(a, args->config);
   gr_output_folder *folder;  // whole, or not there at all
   GR_TRY(gr_output_folder_open(dir, &folder));
-  gr_status s = write_files(a, gr_output_folder_path(folder), &p);
-  if (!s && flags->user_data) s = try_training(&p, gr_output_folder_path(folder), flags->user_data);
+  const char *made = gr_output_folder_path(folder), *data = flags->user_data;
+  gr_status s = data ? of_data(a, look(&p, made, data), made, data) : GR_OK;
+  s = s ? s : write_files(a, made, &p);
+  if (!s && data) s = try_training(&p, made, data);
   GR_TRY(gr_output_folder_close(folder, s));
   const char *quote = dir[strcspn(dir, " $&;()<>*?\"")] ? "'" : "";  // for a shell
   gr_text_printf(&p.said,

@@ -83,10 +83,18 @@ static bool begins_with_class(const gr_csv *t) {
   return fractions && has_few(t, 0) && !gr_new_is_value(t, 0, &distinct);
 }
 
-gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *out) {
+int gr_new_find_usual(const gr_csv *t, bool text) {
   static const char *const usual[] = {"label",    "class",   "target",    "y",
                                       "category", "outcome", "sentiment", NULL};
-  *out = given ? gr_csv_find(t, given) : find_usual(t, usual);
+  for (int i = 0; text && usual[i]; i++)
+    for (int c = 0; c < t->n_columns; c++)
+      if (!strcasecmp(t->columns[c].name, usual[i]) && (!i || t->columns[c].type == GR_COLUMN_TEXT))
+        return c;
+  return find_usual(t, usual);
+}
+
+gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *out) {
+  *out = given ? gr_csv_find(t, given) : gr_new_find_usual(t, false);
   if (given && *out < 0) return no_column(t, given);
   for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
     if (c != text && has_few(t, c)) *out = c;

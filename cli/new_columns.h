@@ -9,6 +9,9 @@ GR_MUST_USE gr_status gr_new_read_table(gr_arena *, const char *path, gr_csv *ou
 // Whether a column has numbers to predict, and no classes: numbers are classes where there are few
 // of them, and whole. *distinct: how many different cells it has.
 bool gr_new_is_value(const gr_csv *, int column, uint32_t *distinct);
+// The column with a usual name of what is to be predicted, first `label`, and where `text` those of
+// texts; -1: there is none.
+int gr_new_find_usual(const gr_csv *, bool text);
 // The column to predict: the one given by its name, else one with a usual name, else beside texts
 // the last with few values, else of rows without names, of a class and fractions, the first, else
 // the last with values but `text`, which may be -1, and but those of names (gr_new_has_names) and

@@ -72,10 +72,35 @@ void gr_new_name(gr_new_own *o, const char *key, const char *text) {
   gr_new_set(o, key, gr_new_quoted(o, text));
 }
 
+const char *gr_new_file(const gr_new_own *o, const char *key) {
+  const char *line = find_key(o->config, key);
+  const char *quote = line ? strchr(line, '"') : NULL,
+             *end = line + (line ? strcspn(line, "\n") : 0);
+  if (!quote || quote > end || quote[1] == '/') return NULL;
+  return gr_arena_strndup(o->arena, quote + 1, strcspn(quote + 1, "\""));
+}
+
+static const char *in_project(const gr_new_own *o, const char *path) {
+  size_t n = strlen(o->dir);
+  return !strncmp(path, o->dir, n) && path[n] == '/' ? path + n + 1 : path;
+}
+
+void gr_new_put_cell(gr_text *t, const char *before, const char *text) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  gr_text_put(t, before);
+  if (!text[strspn(text, plain)]) {
+    gr_text_put(t, text);
+    return;
+  }
+  gr_text_put(t, "\"");
+  for (; *text; text++) gr_text_printf(t, *text == '"' ? "\"%c" : "%c", *text);
+  gr_text_put(t, "\"");
+}
+
 void gr_new_begin(gr_new_own *o, const char *kind, const char *key, const char *path) {
   for (o->kind = gr_new_kinds; strcmp(o->kind->name, kind) != 0;) o->kind++;
   o->config = o->kind->texts[0];  // as gr_new_names
-  gr_new_name(o, key, path);
+  gr_new_name(o, key, in_project(o, path));
 }
 
 void gr_new_set_format(gr_new_own *o, const gr_csv *t) {
@@ -105,5 +130,6 @@ void gr_new_set_evaluation(gr_new_own *o, const char *key, const char *path) {
   if (!path) return;
   gr_new_drop(o, "validation_fraction");
   gr_new_add(o, key,
-             gr_arena_printf(o->arena, "eval_%s: %s   # validation", key, gr_new_quoted(o, path)));
+             gr_arena_printf(o->arena, "eval_%s: %s   # validation", key,
+                             gr_new_quoted(o, in_project(o, path))));
 }

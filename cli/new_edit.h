@@ -7,6 +7,7 @@
 // What a project for the data is made of; all in the arena.
 typedef struct gr_new_own {
   gr_arena *arena;
+  const char *dir;    // where its files are written
   const char *label;  // the column to predict of a table; NULL: one with a usual name, or the last
   const char *untested;  // where it is NULL: the column that a table for tests lacks; or NULL
   gr_text said;          // what was found
@@ -18,11 +19,15 @@ typedef struct gr_new_own {
   const char *lines, *validation, *lines_file;
 } gr_new_own;
 
-// Begins the project of a kind, with the data's path as the value of a key.
+// Begins the project of a kind, with the data's path as the value of a key; of a file of the
+// project its name.
 void gr_new_begin(gr_new_own *, const char *kind, const char *key, const char *path);
-void gr_new_set(gr_new_own *, const char *key, const char *value);   // in YAML
-void gr_new_name(gr_new_own *, const char *key, const char *value);  // a text, in double quotes
-const char *gr_new_quoted(gr_new_own *, const char *text);           // it, with escapes
+void gr_new_set(gr_new_own *, const char *key, const char *value);      // in YAML
+void gr_new_name(gr_new_own *, const char *key, const char *value);     // a text, in double quotes
+const char *gr_new_quoted(gr_new_own *, const char *text);              // it, with escapes
+void gr_new_put_cell(gr_text *, const char *before, const char *text);  // of CSV
+// The file of the project that is the value of a key; NULL: there is none.
+const char *gr_new_file(const gr_new_own *, const char *key);
 // Adds a line after that of a key, as deep as it.
 void gr_new_add(gr_new_own *, const char *after, const char *line);
 void gr_new_drop(gr_new_own *, const char *key);  // the line of a key

@@ -89,10 +89,16 @@ static int only_column(const gr_csv *t, int path, bool text) {
   return n == 1 ? found : -1;
 }
 
+int gr_new_image_label(const gr_new_own *o, const gr_csv *t, int path) {
+  if (o->label) return gr_csv_find(t, o->label);
+  int label = gr_csv_find(t, "label");
+  if (label < 0) label = only_column(t, path, true);
+  return label < 0 ? gr_new_find_usual(t, true) : label;
+}
+
 static gr_status find_label(const gr_new_own *o, const gr_csv *t, int path, int *out) {
   if (o->label) return gr_new_find_label(t, o->label, -1, out);
-  *out = gr_csv_find(t, "label");
-  if (*out < 0) *out = only_column(t, path, true);
+  *out = gr_new_image_label(o, t, path);
   if (*out < 0) *out = only_column(t, path, false);
   return GR_OK;
 }
@@ -131,12 +137,6 @@ gr_status gr_new_images_of(gr_new_own *o, const gr_csv *t, int path) {
   return value ? (make_values(o, t, label), GR_OK) : make_classes(o, t, label);
 }
 
-bool gr_new_names_images(const gr_csv *t, int column) {
-  const gr_column *c = &t->columns[column];
-  return c->type == GR_COLUMN_TEXT && gr_file_list_is_path(c->name) && t->format.delimiter == ',' &&
-         gr_source_of_file(c->texts[0], NULL) == &gr_source_image;
-}
-
 gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
   int path = 0, files = 0;
   *found = false;
@@ -152,24 +152,6 @@ gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
   if (!o->label) GR_TRY(gr_new_packed_masks(o, t, &masks));
   if (masks) return GR_OK;
   return gr_new_images_of(o, t, path);
-}
-
-gr_status gr_new_find_listed_images(gr_new_own *o, const char *dir, bool *found) {
-  static const char *const names[] = {"metadata.csv", "metadata.jsonl"};
-  *found = false;
-  for (int i = 0; i < 2 && !*found; i++) {
-    const char *list = gr_arena_printf(o->arena, "%s/%s", dir, names[i]);
-    gr_csv t = {0};
-    int path = 0;
-    if (!gr_is_file(list)) continue;
-    gr_status s = gr_new_read_table(o->arena, list, &t);
-    bool good = !s;
-    gr_status_drop(s);  // LJSpeech's is no table
-    while (good && path < t.n_columns && !gr_new_names_images(&t, path)) path++;
-    *found = good && path < t.n_columns;
-    if (*found) GR_TRY(gr_new_images_of(o, &t, path));
-  }
-  return GR_OK;
 }
 
 // The names in a folder that images are looked for by; of a file, or where it cannot be read: none.

@@ -25,11 +25,9 @@ GR_MUST_USE gr_status gr_new_packed_images(gr_new_own *, const gr_csv *, bool *f
 // numbers: classes (of texts those that repeat), numbers, or texts to write. GR_ERR_USAGE: there is
 // no such column.
 GR_MUST_USE gr_status gr_new_images_of(gr_new_own *, const gr_csv *, int path);
-// Whether a column of a list has paths of images, as data.image.path reads them.
-bool gr_new_names_images(const gr_csv *, int column);
-// *found: a folder has a list of its images, metadata.csv or .jsonl. Begins its project, as
-// gr_new_images_of.
-GR_MUST_USE gr_status gr_new_find_listed_images(gr_new_own *, const char *dir, bool *found);
+// The column of a list that says by its name, or as the only one of texts, what to predict; -1:
+// none.
+int gr_new_image_label(const gr_new_own *, const gr_csv *, int path);
 // *found: a folder has one of images and one of their masks, called so. The project finds the class
 // of each pixel, by the values of the first 1000 masks. GR_ERR_DATA: one of these cannot be read.
 GR_MUST_USE gr_status gr_new_find_masks(gr_new_own *, const char *path, bool *found);

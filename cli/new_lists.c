@@ -1,7 +1,9 @@
 // new_lists.c - see new_lists.h.
 #include "cli/new_lists.h"
 #include <string.h>
+#include "cli/new_columns.h"
 #include "cli/new_images.h"
+#include "cli/new_listed.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/source.h"
@@ -40,36 +42,78 @@ static gr_status begin_folder(gr_new_own *o, const char *path) {
 
 const gr_new_files gr_new_video_files = {&gr_source_video, "videos", NULL, begin_folder};
 
-// A file of an image or a video.
-static bool is_seen(const gr_csv *t, int column) {
-  const gr_column *c = &t->columns[column];
-  if (c->type != GR_COLUMN_TEXT) return false;
-  return gr_source_of_file(c->texts[0], NULL) == &gr_source_image ||
-         gr_source_reads(&gr_source_video, c->texts[0]);
+static gr_status no_list(const gr_csv *t, int path) {
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
+              "the column '%s' names files, and this is no list of them", t->columns[path].name),
+      "a list has the columns path and label, with commas between them, or of images path and "
+      "one of numbers, or of texts to write; --label=COLUMN takes what is no list for a table of "
+      "numbers");
 }
 
-gr_status gr_new_list(gr_new_own *o, const gr_csv *t, bool *found) {
-  int path = 0, label = gr_csv_find(t, "label");
-  while (path < t->n_columns && !is_seen(t, path)) path++;
-  *found = path < t->n_columns && (gr_new_names_images(t, path) || !o->label);
-  if (!*found) return GR_OK;
-  if (gr_new_names_images(t, path)) return gr_new_images_of(o, t, path);
-  bool list = gr_file_list_is_path(t->columns[path].name) && t->format.delimiter == ',';
-  if (!list || label < 0)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
-                "the column '%s' names files, and this is no list of them", t->columns[path].name),
-        "a list has the columns path and label, with commas between them, or of images path and "
-        "one of numbers, or of texts to write; --label=COLUMN takes what is no list for a table of "
-        "numbers");
+static gr_status videos_of(gr_new_own *o, const gr_csv *t, int path) {
+  int label = gr_csv_find(t, "label");
+  uint32_t rows;
+  if (label < 0) return no_list(t, path);
   if (t->columns[label].type == GR_COLUMN_FLOAT)
     return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
                            "labels of the list are numbers with fractions, and there is no project "
                            "of videos with values"),
                    "classes are whole numbers or texts");
   gr_text_printf(&o->said, "a list of %u videos\n", t->rows);
-  uint32_t rows;
   GR_TRY(make_videos(o, t->path, !gr_ends_in(t->columns[path].texts[0], ".npy")));
   gr_new_set_classes(o, gr_csv_distinct(t, label, &rows));
+  return GR_OK;
+}
+
+static const gr_new_files *const kinds[] = {&gr_new_image_files, &gr_new_video_files};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static gr_status make_list(gr_new_own *o, const gr_new_index *x, gr_new_sheets sheets, gr_csv *t,
+                           bool *found) {
+  int path = gr_new_find_listed(x, t);
+  *found = path >= 0;
+  if (!*found) return GR_OK;
+  GR_TRY(gr_new_relist(o, x, "files.csv", sheets.validation, t, &path));
+  bool list = gr_new_is_list(t, path);
+  *found = list || !o->label;
+  if (!*found) return GR_OK;
+  if (!list) return no_list(t, path);
+  GR_TRY(x->kind == &gr_new_image_files ? gr_new_images_of(o, t, path) : videos_of(o, t, path));
+  if (!sheets.validation) return GR_OK;
+  bool two = !strcmp(o->kind->name, "captions");  // each source would have its key
+  gr_text_printf(&o->said, "%s: '%s'\n", two ? "not used" : "for validation", sheets.validation);
+  return two ? GR_OK : gr_new_relist_validation(o, x, sheets.validation, "path");
+}
+
+gr_status gr_new_list(gr_new_own *o, gr_csv *t, bool *found) {
+  *found = false;
+  for (int i = 0; i < KINDS && !*found; i++) {
+    gr_new_index x = gr_new_index_of(o->arena, kinds[i], t);
+    GR_TRY(make_list(o, &x, (gr_new_sheets){0}, t, found));
+  }
+  return GR_OK;
+}
+
+// Whether it is known what to predict, where that has to be.
+static bool is_clear(const gr_new_own *o, const gr_new_index *x, const gr_csv *t) {
+  int path = gr_new_find_listed(x, t);
+  return path >= 0 && gr_new_image_label(o, t, path) >= 0;
+}
+
+gr_status gr_new_find_lists(gr_new_own *o, const char *dir, bool clear, bool *found) {
+  *found = false;
+  for (int i = 0; i < KINDS && !*found; i++) {
+    gr_csv t;
+    gr_new_sheets sheets;
+    gr_new_index x = gr_new_index_make(o->arena, kinds[i], dir, GR_NEW_DEPTH);
+    GR_TRY(gr_new_find_sheets(&x, &sheets));
+    if (!sheets.all) continue;
+    GR_TRY(gr_new_read_table(o->arena, sheets.all, &t));
+    if (clear && !is_clear(o, &x, &t)) continue;
+    gr_text_printf(&o->said, "read: '%s'\n", sheets.all);
+    if (sheets.other) gr_text_printf(&o->said, "not used: '%s'\n", sheets.other);
+    GR_TRY(make_list(o, &x, sheets, &t, found));
+  }
   return GR_OK;
 }

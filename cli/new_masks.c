@@ -118,12 +118,6 @@ static const char *find_mask(gr_arena *a, const pair *p, const char *image) {
   return NULL;
 }
 
-static void put_cell(gr_text *t, const char *text, char end) {
-  gr_text_put(t, "\"");
-  for (; *text; text++) gr_text_printf(t, *text == '"' ? "\"%c" : "%c", *text);
-  gr_text_printf(t, "\"%c", end);
-}
-
 // Of images of which some have no masks, as VOC's, those that have are listed; where all have, or
 // none, training looks for them.
 static gr_status list_masked(gr_new_own *o, const pair *p) {
@@ -136,7 +130,9 @@ static gr_status list_masked(gr_new_own *o, const pair *p) {
     if (gr_source_of_file(files.items[i], NULL) != &gr_source_image) continue;
     const char *mask = find_mask(o->arena, p, files.items[i]);
     without += !mask, with += mask != NULL;
-    if (mask) put_cell(&list, files.items[i], ','), put_cell(&list, mask, '\n');
+    if (!mask) continue;
+    gr_new_put_cell(&list, "", files.items[i]), gr_new_put_cell(&list, ",", mask);
+    gr_text_put(&list, "\n");
   }
   if (!with || !without) return GR_OK;
   o->lines_file = "masked.csv", o->lines = list.chars;

@@ -119,11 +119,12 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   uint32_t classes;
   bool listed = false;
   GR_TRY(gr_new_read_table(o->arena, path, &t));
-  GR_TRY(gr_new_sound_list(o, &t, &listed));
+  gr_new_index sounds = gr_new_index_of(o->arena, &gr_new_sound_files, &t);
+  GR_TRY(gr_new_sound_list(o, &sounds, (gr_new_sheets){0}, &t, &listed));
   if (!listed) GR_TRY(gr_new_packed_images(o, &t, &listed));
   if (!listed) GR_TRY(gr_new_list(o, &t, &listed));
   if (listed) return GR_OK;
-  if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));
+  if (!o->label) GR_TRY(gr_new_read_list(&sounds, &t, &recordings));
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);
   GR_TRY(gr_new_find_label(&t, o->label ? o->label : o->untested, text, &label));
@@ -152,25 +153,24 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
 // ---- Manifests and folders of recordings ------------------------------------------------------
 
 // *found: whether the folder has a table of recordings with classes.
-static gr_status look_at_sounds(gr_new_own *o, const char *dir, bool *found) {
-  gr_new_sheets sheets = {.all = gr_arena_printf(o->arena, "%s/metadata.csv", dir)};
+static gr_status look_at_sounds(gr_new_own *o, const gr_new_index *x, bool *found) {
+  gr_new_sheets sheets = {.all = gr_arena_printf(o->arena, "%s/metadata.csv", x->root)};
   gr_csv t;
-  if (!gr_is_file(sheets.all)) GR_TRY(gr_new_find_sheets(o->arena, dir, &sheets));
+  if (!gr_is_file(sheets.all)) GR_TRY(gr_new_find_sheets(x, &sheets));
   if (!sheets.all) return GR_OK;
   gr_status s = gr_new_read_table(o->arena, sheets.all, &t);
   bool good = !s;
   gr_status_drop(s);  // of others they may be texts
-  if (good) GR_TRY(gr_new_sound_list(o, &t, found));
-  if (*found) gr_new_set_evaluation(o, "manifest", sheets.validation);
-  return GR_OK;
+  return good ? gr_new_sound_list(o, x, sheets, &t, found) : GR_OK;
 }
 
 // *found: whether the folder has recordings with classes in a table, or with their texts.
 static gr_status look_at_recordings(gr_new_own *o, const char *dir, bool *found) {
   gr_new_recordings r;
-  GR_TRY(look_at_sounds(o, dir, found));
+  gr_new_index x = gr_new_index_make(o->arena, &gr_new_sound_files, dir, GR_NEW_DEPTH);
+  GR_TRY(look_at_sounds(o, &x, found));
   if (*found) return GR_OK;
-  GR_TRY(gr_new_read_recordings(o->arena, dir, &r));
+  GR_TRY(gr_new_read_recordings(&x, &r));
   *found = r.n > 0;
   if (r.n) make_recordings(o, &r);
   return GR_OK;
@@ -244,15 +244,25 @@ static gr_status look_at_tables(gr_new_own *o, const char *dir, bool *found) {
   return GR_OK;
 }
 
+// Lists say better than folders what is to be predicted, where they do.
+static gr_status look_at_images(gr_new_own *o, const char *path, bool *found) {
+  GR_TRY(gr_new_find_lists(o, path, true, found));
+  if (*found) return GR_OK;
+  gr_status s = gr_new_find_classes(o, &gr_new_image_files, path, found);
+  if (*found) return s;
+  gr_status list = gr_new_find_lists(o, path, false, found);
+  if (!list && !*found) return s;
+  gr_status_drop(s);
+  return list;
+}
+
 static gr_status look_at_folder(gr_new_own *o, const char *given) {
   bool images = false, recordings = false, masks;
   const char *files, *path = gr_new_unwrap(o->arena, given);
   GR_TRY(gr_new_check_readable(o->arena, path));
   GR_TRY(gr_new_find_masks(o, path, &masks));
   if (masks) return GR_OK;
-  GR_TRY(gr_new_find_listed_images(o, path, &images));
-  if (images) return GR_OK;
-  GR_TRY(gr_new_find_classes(o, &gr_new_image_files, path, &images));
+  GR_TRY(look_at_images(o, path, &images));
   if (images) return GR_OK;
   GR_TRY(look_at_recordings(o, path, &recordings));
   if (recordings) return GR_OK;

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/work.h"
 #include "cli/new_columns.h"
+#include "cli/new_index.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/source.h"
 
@@ -12,14 +13,16 @@ enum { MAX_TEXT = 1 << 16, MAX_METADATA = 1 << 28 };
 typedef struct reading {
   gr_arena *arena;
   const char *dir;
+  const gr_new_index *index;
   gr_text manifest, validation;
   bool validates;  // what is read is for validation
   gr_new_recordings *out;
 } reading;
 
-static reading begin(gr_arena *a, const char *dir, gr_new_recordings *out) {
+static reading begin(const gr_new_index *x, const char *dir, gr_new_recordings *out) {
+  gr_arena *a = x->arena;
   *out = (gr_new_recordings){0};
-  return (reading){a, dir, gr_text_make(a), gr_text_make(a), false, out};
+  return (reading){a, dir, x, gr_text_make(a), gr_text_make(a), false, out};
 }
 
 // What is for validation alone is for both.
@@ -48,6 +51,8 @@ static gr_status find_recording(const reading *r, const char *name, gr_loc loc, 
       *out = gr_arena_printf(r->arena, "%s/%s%s%s", r->dir, folders[i], name, endings[k]);
       if (gr_source_reads(&gr_source_speech, *out) && gr_is_file(*out)) return GR_OK;
     }
+  *out = gr_new_index_find(r->index, name, GR_TABLE_ANY);
+  if (*out) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_DATA, loc, "there is no recording '%s', nor '%s.wav'", name, name),
       "recordings are in the folder of their list, or in its folder wavs or clips; a list with "
@@ -87,12 +92,6 @@ static bool is_text(const gr_csv *t, int column) {
   return t->columns[column].type == GR_COLUMN_TEXT;
 }
 
-int gr_new_find_names(const gr_csv *t) {
-  for (int c = 0; c < t->n_columns && t->rows; c++)
-    if (is_text(t, c) && is_recording(t->columns[c].texts[0])) return c;
-  return -1;
-}
-
 static const char *const usual[] = {"transcription", "sentence", "text", "transcript", NULL};
 
 bool gr_new_is_said(const char *name) {
@@ -128,8 +127,8 @@ static gr_status read_rows(reading *r, const gr_csv *t, int name) {
   int text = find_said(t, name);
   if (text < 0) return no_texts(r, t, name);
   for (uint32_t i = 0; i < t->rows; i++) {
-    const char *path;
-    GR_TRY(find_recording(r, t->columns[name].texts[i], gr_csv_place(t, i), &path));
+    const char *path, *cell = gr_new_cell(r->arena, t, i, name);
+    GR_TRY(find_recording(r, cell, gr_csv_place(t, i), &path));
     put(r, path, t->columns[text].texts[i]);
   }
   return GR_OK;
@@ -139,16 +138,16 @@ static gr_status read_rows(reading *r, const gr_csv *t, int name) {
 static gr_status read_columns(reading *r, const char *file) {
   gr_csv t;
   GR_TRY(gr_new_read_table(r->arena, file, &t));
-  int name = gr_new_find_names(&t);
+  int name = gr_new_find_listed(r->index, &t);
   if (name < 0 && (name = gr_csv_find(&t, "file_name")) < 0) name = gr_csv_find(&t, "path");
-  return name >= 0 && is_text(&t, name) ? read_rows(r, &t, name) : GR_OK;
+  return name >= 0 ? read_rows(r, &t, name) : GR_OK;
 }
 
-gr_status gr_new_read_list(gr_arena *a, const gr_csv *t, gr_new_recordings *out) {
-  int name = gr_new_find_names(t);
+gr_status gr_new_read_list(const gr_new_index *x, const gr_csv *t, gr_new_recordings *out) {
   const char *slash = strrchr(t->path, '/');
-  const char *dir = slash ? gr_arena_strndup(a, t->path, (size_t)(slash - t->path)) : ".";
-  reading r = begin(a, dir, out);
+  const char *dir = slash ? gr_arena_strndup(x->arena, t->path, (size_t)(slash - t->path)) : ".";
+  reading r = begin(x, dir, out);
+  int name = gr_new_find_listed(x, t);
   if (name >= 0 && t->typed)
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has recordings in it", t->path),
@@ -156,46 +155,6 @@ gr_status gr_new_read_list(gr_arena *a, const gr_csv *t, gr_new_recordings *out)
         "--data=speech` does, whose config.yaml takes the file as its manifest");
   if (name >= 0) GR_TRY(read_rows(&r, t, name));
   return end(&r), GR_OK;
-}
-
-static bool names_recordings(gr_arena *a, const char *path) {
-  gr_csv t;
-  if (!gr_ends_in(path, ".csv") && !gr_ends_in(path, ".tsv")) return false;
-  gr_status s = gr_new_read_table(a, path, &t);
-  bool found = !s && gr_new_find_names(&t) >= 0;
-  gr_status_drop(s);
-  return found;
-}
-
-// The names of others (validated.tsv) are no words of splits.
-static gr_status find_sheets(gr_arena *a, const char *dir, gr_new_sheets *out) {
-  const char *any = NULL, *second = NULL;
-  int n = 0;
-  const char **names = gr_is_dir(dir) ? gr_list_dir(a, dir, &n) : NULL;
-  for (int i = 0; i < n; i++) {
-    const char *path = gr_arena_printf(a, "%s/%s", dir, names[i]);
-    if (!names_recordings(a, path)) continue;
-    gr_table_use use = gr_file_list_use(names[i]);
-    if (use == GR_TABLE_TRAINS) out->all = path;
-    if (use == GR_TABLE_VALIDATES) out->validation = path;
-    if (use == GR_TABLE_OTHER) out->other = path;
-    if (any) second = path;
-    if (!any) any = path;
-  }
-  if (out->all || !any) return GR_OK;
-  *out = (gr_new_sheets){.all = any};
-  if (!second) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' and '%s' both name recordings", any, second),
-      "give one of them: --from=%s", any);
-}
-
-gr_status gr_new_find_sheets(gr_arena *a, const char *dir, gr_new_sheets *out) {
-  static const char *const folders[] = {"", "/meta", "/metadata"};
-  *out = (gr_new_sheets){0};
-  for (size_t i = 0; i < sizeof folders / sizeof *folders && !out->all; i++)
-    GR_TRY(find_sheets(a, gr_arena_printf(a, "%s%s", dir, folders[i]), out));
-  return GR_OK;
 }
 
 static gr_status read_metadata(reading *r, const char *file) {
@@ -326,7 +285,7 @@ static bool has_recordings(gr_arena *a, const char *dir) {
 
 static gr_status read_sheets(reading *r) {
   gr_new_sheets sheets;
-  GR_TRY(gr_new_find_sheets(r->arena, r->dir, &sheets));
+  GR_TRY(gr_new_find_sheets(r->index, &sheets));
   if (sheets.all) GR_TRY(read_columns(r, sheets.all));
   r->validates = true;
   if (sheets.validation) GR_TRY(read_columns(r, sheets.validation));
@@ -335,8 +294,10 @@ static gr_status read_sheets(reading *r) {
   return GR_OK;
 }
 
-gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings *out) {
-  reading r = begin(a, dir, out);
+gr_status gr_new_read_recordings(const gr_new_index *x, gr_new_recordings *out) {
+  gr_arena *a = x->arena;
+  const char *dir = x->root;
+  reading r = begin(x, dir, out);
   const char *file = gr_arena_printf(a, "%s/metadata.csv", dir);
   bool here = has_recordings(a, dir) || has_recordings(a, gr_arena_printf(a, "%s/wavs", dir));
   GR_TRY(here && gr_is_file(file) ? read_metadata(&r, file) : read_sheets(&r));

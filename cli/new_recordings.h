@@ -1,7 +1,6 @@
 // new_recordings.h - recordings with their texts, for `graphrun new NAME --from=DATA`.
 #pragma once
-#include "base/base.h"
-#include "runtime/data/csv.h"
+#include "cli/new_index.h"
 
 typedef struct gr_new_recordings {
   const char *manifest;    // its lines, with absolute paths
@@ -11,31 +10,21 @@ typedef struct gr_new_recordings {
   int without_text;        // ... that are left out
 } gr_new_recordings;
 
-// Makes a manifest of the recordings of a folder whose texts are in metadata.csv, as
+// Makes a manifest of the recordings of an index, a folder whose texts are in metadata.csv, as
 // NAME|TEXT|... without a head (LJSpeech; the last field counts), in a table of which a column
 // names recordings and another has the texts (gr_new_read_list), in files *.trans.txt of lines NAME
 // TEXT at any depth (LibriSpeech), or else in NAME.txt beside each. n: 0: the folder has none.
 // GR_ERR_DATA where a file is damaged, or a recording that a list names is not there; GR_ERR_USAGE
 // where two tables name recordings, and not for the splits.
-GR_MUST_USE gr_status gr_new_read_recordings(gr_arena *, const char *dir, gr_new_recordings *out);
+GR_MUST_USE gr_status gr_new_read_recordings(const gr_new_index *, gr_new_recordings *out);
 // The same of a table with a column whose cells are paths of recordings, relative to its folder,
 // and one with their texts: transcription, sentence, text, transcript, or the only other of text.
 // n: 0: no column names recordings.
-GR_MUST_USE gr_status gr_new_read_list(gr_arena *, const gr_csv *, gr_new_recordings *out);
-// The column of a table whose first cell names a recording; -1: none does.
-int gr_new_find_names(const gr_csv *);
+GR_MUST_USE gr_status gr_new_read_list(const gr_new_index *, const gr_csv *,
+                                       gr_new_recordings *out);
 // Whether a column is called as those of what is said are: transcription, sentence, text,
 // transcript.
 bool gr_new_is_said(const char *name);
-// Tables that name recordings.
-typedef struct gr_new_sheets {
-  const char *all;         // the only one, or that for training; NULL: there is none
-  const char *validation;  // that for validation (dev.tsv); or NULL
-  const char *other;       // one for neither (test.tsv); or NULL
-} gr_new_sheets;
-// Those in a folder, or in its folder meta or metadata. GR_ERR_USAGE: there are two, and not for
-// the splits.
-GR_MUST_USE gr_status gr_new_find_sheets(gr_arena *, const char *dir, gr_new_sheets *out);
 // Appends the symbols of all transcripts of a manifest's text, which it changes, in the order of
 // their codes.
 void gr_new_put_symbols(gr_arena *, char *manifest, gr_text *out);

@@ -2,6 +2,8 @@
 #include "cli/new_sounds.h"
 #include <stdlib.h>
 #include <string.h>
+#include "cli/new_columns.h"
+#include "cli/new_listed.h"
 #include "cli/new_recordings.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/speech/audio.h"
@@ -71,10 +73,6 @@ static gr_status begin(gr_new_own *o, const char *path, const gr_manifest_keys *
   int rate = usual_rate(gr_dataset_source(d));
   gr_new_begin(o, "audio", "manifest", path);
   gr_new_name(o, "label", keys->label);
-  if (keys->root)
-    gr_new_add(o, "manifest",
-               gr_arena_printf(o->arena, "root: %s   # of the list's paths",
-                               gr_new_quoted(o, keys->root)));
   set_features(o, length, rate);
   gr_dataset_close(d);
   return GR_OK;
@@ -93,42 +91,32 @@ gr_status gr_new_sound_manifest(gr_new_own *o, const char *path, const char *lab
 
 // ---- Lists --------------------------------------------------------------------------------------
 
-// The folder that paths are relative to, by the first of them; NULL: that of the list.
-static const char *find_root(gr_arena *a, const char *list, const char *name) {
-  static const char *const folders[] = {"audio", "wavs", "clips", "../audio"};
-  const char *slash = strrchr(list, '/');
-  const char *dir = slash ? gr_arena_strndup(a, list, (size_t)(slash - list)) : ".";
-  if (*name == '/' || gr_is_file(gr_arena_printf(a, "%s/%s", dir, name))) return NULL;
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-    const char *root = gr_arena_printf(a, "%s/%s", dir, folders[i]);
-    if (gr_is_file(gr_arena_printf(a, "%s/%s", root, name))) return root;
-  }
-  return NULL;
+// The column of classes; -1: there is none, or what is said is to be predicted.
+static int find_label(const gr_new_own *o, const gr_csv *t, int name) {
+  int label = o->label ? gr_csv_find(t, o->label) : gr_new_find_usual(t, true);
+  for (int c = 0; c < t->n_columns && !o->label; c++)
+    if (gr_new_is_said(t->columns[c].name)) return -1;
+  return label == name ? -1 : label;
 }
 
-static gr_status check_list(const gr_csv *t, int name) {
-  const char *called = t->columns[name].name;
-  bool path = gr_file_list_is_path(called);
-  char usual = gr_ends_in(t->path, ".tsv") ? '\t' : ',';
-  if (t->typed || (path && t->format.delimiter == usual && t->format.header)) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
-                         "the column '%s' names recordings, and this is no list of them", called),
-                 "a list of recordings with classes has the columns path and label, with commas "
-                 "between them, or tabs in a .tsv");
-}
-
-gr_status gr_new_sound_list(gr_new_own *o, const gr_csv *t, bool *found) {
-  int name = gr_new_find_names(t), label = gr_csv_find(t, o->label ? o->label : "label");
-  bool said = false;
-  for (int c = 0; c < t->n_columns; c++) said |= gr_new_is_said(t->columns[c].name);
-  *found = name >= 0 && label >= 0 && label != name && (o->label || !said);
+gr_status gr_new_sound_list(gr_new_own *o, const gr_new_index *x, gr_new_sheets sheets, gr_csv *t,
+                            bool *found) {
+  int name = gr_new_find_listed(x, t), label = name < 0 ? -1 : find_label(o, t, name);
+  uint32_t rows;
+  *found = label >= 0;
   if (!*found) return GR_OK;
-  GR_TRY(check_list(t, name));
-  uint32_t rows, classes = gr_csv_distinct(t, label, &rows);
-  const char *root = t->typed ? NULL : find_root(o->arena, t->path, t->columns[name].texts[0]);
+  const char *called = t->columns[label].name;
+  GR_TRY(gr_new_relist(o, x, "files.csv", sheets.validation, t, &name));
+  if (!t->typed && !gr_new_is_list(t, name))
+    return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
+                           "the column '%s' names recordings, and this is no list of them",
+                           t->columns[name].name),
+                   "a list of recordings with classes has the columns path and label, with commas "
+                   "between them, or tabs in a .tsv");
+  uint32_t classes = gr_csv_distinct(t, gr_csv_find(t, called), &rows);
   gr_text_printf(&o->said, "a list of %u recordings; to predict: '%s', %u classes\n", t->rows,
-                 t->columns[label].name, classes);
-  GR_TRY(begin(o, t->path, &(gr_manifest_keys){.label = t->columns[label].name, .root = root}));
+                 called, classes);
+  GR_TRY(begin(o, t->path, &(gr_manifest_keys){.label = called}));
   gr_new_set_classes(o, classes);
-  return GR_OK;
+  return gr_new_relist_validation(o, x, sheets.validation, "manifest");
 }

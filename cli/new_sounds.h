@@ -1,12 +1,13 @@
 // new_sounds.h - recordings with classes, for `graphrun new NAME --from=DATA`.
 #pragma once
-#include "cli/new_images.h"
-#include "runtime/data/csv.h"
+#include "cli/new_index.h"
 
 extern const gr_new_files gr_new_sound_files;
 // Begins a project of a table that names recordings, where it has a column of classes: the one that
-// is given, or `label` beside no texts of recordings with a usual name. *found: it has one.
-// GR_ERR_DATA: it is no list that training reads, or a recording cannot be read.
-GR_MUST_USE gr_status gr_new_sound_list(gr_new_own *, const gr_csv *, bool *found);
+// is given, or one with a usual name beside no texts of recordings with one. The table is one of
+// the sheets, whose table for validation is used so. *found: it has one. GR_ERR_DATA: it is no list
+// that training reads, or a recording cannot be read.
+GR_MUST_USE gr_status gr_new_sound_list(gr_new_own *, const gr_new_index *, gr_new_sheets, gr_csv *,
+                                        bool *found);
 // Begins a project of a manifest, whose lines have classes in that key. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_new_sound_manifest(gr_new_own *, const char *path, const char *label);

@@ -219,16 +219,22 @@ bool gr_file_list_matches(const char *path) {
 
 // ---- Folders of tables --------------------------------------------------------------------------
 
+// Words are apart by a capital, too: trainLabels.
+static bool begins_word(const char *name, size_t n) {
+  return n > 0 && isupper((unsigned char)name[n]) && islower((unsigned char)name[n - 1]);
+}
+
 gr_table_use gr_file_list_use(const char *name) {
   static const struct {
     const char *word;
     gr_table_use use;
-  } known[] = {{"train", GR_TABLE_TRAINS},  {"training", GR_TABLE_TRAINS},
-               {"val", GR_TABLE_VALIDATES}, {"validation", GR_TABLE_VALIDATES},
-               {"dev", GR_TABLE_VALIDATES}, {"valid", GR_TABLE_VALIDATES},
-               {"test", GR_TABLE_OTHER},    {"testing", GR_TABLE_OTHER}};
+  } known[] = {{"train", GR_TABLE_TRAINS},    {"training", GR_TABLE_TRAINS},
+               {"val", GR_TABLE_VALIDATES},   {"validation", GR_TABLE_VALIDATES},
+               {"dev", GR_TABLE_VALIDATES},   {"valid", GR_TABLE_VALIDATES},
+               {"test", GR_TABLE_OTHER},      {"testing", GR_TABLE_OTHER},
+               {"submission", GR_TABLE_OTHER}};
   for (size_t n; *name; name += n ? n : 1) {
-    for (n = 0; isalpha((unsigned char)name[n]);) n++;
+    for (n = 0; isalpha((unsigned char)name[n]) && !begins_word(name, n);) n++;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
       if (n == strlen(known[i].word) && !strncasecmp(name, known[i].word, n)) return known[i].use;
   }

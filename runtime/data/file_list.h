@@ -60,8 +60,8 @@ typedef enum gr_table_use {
   GR_TABLE_ANY     // no word of a split
 } gr_table_use;
 // What a name says that it is for, by the first word of a split in it: train-0.parquet, dev-clean,
-// seg_test, train2017, X_TRAIN.tsv. 0 and 1, true and false are none: folders and files of classes
-// are called so.
+// seg_test, train2017, X_TRAIN.tsv, trainLabels, sample_submission (a test's). 0 and 1, true and
+// false are none: folders and files of classes are called so.
 gr_table_use gr_file_list_use(const char *name);
 // Tables in a folder: a file, or a pattern of several with one ending.
 typedef struct gr_folder_tables {

@@ -95,7 +95,7 @@ made_from deep deep images "20 images of 2 classes"
 mkdir -p parts/train parts/val parts/test && cp -r deep/all/* parts/train && cp -r deep/all/* parts/val && cp -r deep/all/* parts/test
 made_from parts parts images "^20 images to train on, 20 of '.*/parts/val' for validation" "^not used: '.*/parts/test'"
 check "... from the folders of the splits" grep -q 'eval_path: .*parts/val"' own/parts/config.yaml
-printf 'file,kind\ndeep/all/square/00.ppm,a\n' >files.csv
+printf 'file,kind\ndeep/none/none.ppm,a\n' >files.csv
 # Images beside their masks, whose bytes are classes.
 mkdir -p own/pets/images own/pets/masks
 for i in 1 2 3 4 5 6; do
@@ -168,8 +168,10 @@ done
 made_from voices voices recordings '^80 recordings with their texts, and 10 for validation; symbols: "ABCDEF"' "^not used: '.*/voices/test.tsv'"
 mkdir -p esc/audio esc/meta && cp hub/0[0-3]*.wav esc/audio
 { echo filename,fold,category,take && sed -n 's/^\(0[0-3].\).*/\1.wav,1,dog,A/p' lj/metadata.csv | sed '1~2s/dog/cat/'; } >esc/meta/esc.csv
-expect "new --from=a folder whose list is in its folder meta" 66 "esc.csv:1:1: .*it is not clear which one has their texts" "--label=COLUMN; there are: fold, category, take" -- "$graphrun" new own/esc --from=esc
-expect "... with its classes" 0 "a list of 40 recordings; to predict: 'category', 2 classes" -- "$graphrun" new own/esc --from=esc --label=category
+expect "new --from=a folder whose list is in its folder meta" 0 "a list of 40 recordings; to predict: 'category', 2 classes" -- "$graphrun" new own/esc --from=esc
+sed -i '1s/category/animal/' esc/meta/esc.csv
+expect "... with a column that could be anything" 66 "esc.csv:1:1: .*it is not clear which one has their texts" "--label=COLUMN; there are: fold, animal, take" -- "$graphrun" new own/animals --from=esc
+expect "... with its classes" 0 "a list of 40 recordings; to predict: 'animal', 2 classes" -- "$graphrun" new own/animals --from=esc --label=animal
 # Texts in a folder for each class, as IMDb's are unpacked.
 for part in train test; do
   for class in pos neg; do
@@ -257,12 +259,13 @@ other=env # root reads everything
 [ "$(id -u)" != 0 ] || other="setpriv --reuid=65534 --regid=65534 --clear-groups"
 if $other "$graphrun" --version >/dev/null 2>&1; then
   mkdir -p sealed/cats sealed/dogs && cp made/image/images/circle/00.ppm sealed/cats && chmod 000 sealed/dogs
+  mkdir theirs && chmod 777 theirs
   chmod 755 "$scratch" . sealed sealed/cats
   # shellcheck disable=SC2086
-  expect "... a folder that may not be read" 66 "cannot read the folder .*sealed/dogs': Permission denied" -- $other "$graphrun" new own/sealed --from=sealed
+  expect "... a folder that may not be read" 66 "cannot read the folder .*sealed/dogs': Permission denied" -- $other "$graphrun" new theirs/sealed --from=sealed
   mkdir -p parted/train parted/val && cp -r deep/all/* parted/train && chmod -R a+rX parted && chmod 000 parted/val
   # shellcheck disable=SC2086
-  expect "... nor is it left out" 66 "cannot read the folder .*parted/val': Permission denied" -- $other "$graphrun" new own/parted --from=parted
+  expect "... nor is it left out" 66 "cannot read the folder .*parted/val': Permission denied" -- $other "$graphrun" new theirs/parted --from=parted
   chmod 755 sealed/dogs parted/val
 fi
 expect "... with --data" 2 "two projects" -- "$graphrun" new own/both --from=semicolons.csv --data=table

@@ -3,6 +3,8 @@
 mkdir empty && cd empty || exit 1
 "$graphrun" new made/image --data=image >"$(new_log)" 2>&1
 "$graphrun" new made/speech --data=speech >"$(new_log)" 2>&1
+"$graphrun" new made/audio --data=audio >"$(new_log)" 2>&1
+"$graphrun" new made/video --data=video >"$(new_log)" 2>&1
 # project_of NAME DATA KIND SAID...: makes p/NAME of the data
 project_of() {
   of_name=$1 of_data=$2 of_kind=$3
@@ -10,6 +12,12 @@ project_of() {
   expect "new --from=$of_data" 0 "^p/$of_name: a project for $of_kind" "$@" -- "$graphrun" new "p/$of_name" --from="$of_data"
 }
 trains() { expect "... which trains" 0 "^(training set: |\[rank 0\] training set: )" -- sh -c "cd p/$1 && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.ranks=1"; }
+# serves NAME FILE: it trains, evaluates all, and predicts the file
+serves() {
+  trains "$1"
+  expect "... evaluates" 0 "^all samples: " -- "$graphrun" eval "p/$1/run" --split=all
+  expect "... and predicts" 0 '^{"input": "' -- "$graphrun" predict "p/$1/run" "$2"
+}
 # fill FOLDER...: two images each
 fill() { for folder; do mkdir -p "$folder" && cp made/image/images/circle/0[01].ppm "$folder"; done; }
 
@@ -36,6 +44,69 @@ mkdir -p shots/a shots/b && : >shots/a/1.webp && : >shots/b/2.webp && : >shots/b
 expect "a folder of nothing that is read" 2 "'.*/shots' has no two folders of .*: it has 3 .webp, 1 without an ending$" -- "$graphrun" new p/no --from=shots
 mkdir -p hollow/a/b
 expect "a folder without files" 2 "'.*/hollow/a/b' has no two folders of .*: it has no files$" -- "$graphrun" new p/no --from=hollow
+
+# ---- Lists of files that are elsewhere, or are called otherwise
+# images FOLDER FROM TO FIRST: images of these numbers, which are called by numbers from FIRST on
+images() {
+  mkdir -p "$1"
+  for i in $(seq "$2" "$3"); do cp "made/image/images/circle/0$((i % 10)).ppm" "$1/$(printf %03d $((i - $2 + $4))).ppm"; done
+}
+# numbered FORMAT TO: a line for each number to TO, of it and its class
+numbered() { for i in $(seq "$2"); do printf "$1\n" "$i" "$((i % 2))"; done; }
+# made_list NAME LINE...: the list that the project has
+made_list() {
+  list=p/$1/files.csv
+  shift
+  for line; do check "... whose list has $line" grep -q "$line" "$list"; done
+}
+images dogs/train 1 20 1 && images dogs/test 1 8 101 && (echo id,breed && numbered '%03d,k%d' 20) >dogs/labels.csv
+(echo id,k0,k1 && numbered '%d,0.5,0.%d' 8 | sed 's/^/10/') >dogs/sample_submission.csv
+project_of dogs dogs images "^read: '.*/dogs/labels.csv'" "^not used: '.*/dogs/sample_submission.csv'" "^written: files.csv" "^20 images; to predict: 'breed', 2 classes"
+made_list dogs '^path,breed$' '/dogs/train/003.ppm",k1$'
+serves dogs dogs/test/101.ppm
+project_of dogs_list dogs/labels.csv images "^20 images; to predict: 'breed', 2 classes"
+check "... the same list" cmp p/dogs/files.csv p/dogs_list/files.csv
+images cifar/train 1 20 1 && images cifar/test 1 20 1 && (echo id,label && numbered '%d,%d' 20) >cifar/trainLabels.csv
+project_of cifar cifar images "^20 images; to predict: 'label', 2 classes"
+check "... of those for training alone" sh -c '! grep -q /test/ p/cifar/files.csv'
+images both/train 1 20 1 && images both/val 21 28 1 && (echo image,age && numbered '%d,2.%d' 20) >both/train.csv && (echo image,age && numbered '%d,2.%d' 8) >both/val.csv
+project_of both both "images with a value to predict" "^20 images; to predict: 'age'" "^for validation: '.*/both/val.csv'" "^written: validation.csv"
+check "... each of its folder" grep -q '/both/val/008.ppm",2$' p/both/validation.csv
+serves both both/val/001.ppm
+images parts/train/x 1 20 1 && images parts/test/x 1 8 101 && (echo 'file;kind' && numbered 'parts\\train\\x\\%03d.ppm;k%d' 20 && numbered 'parts\\test\\x\\10%d.ppm;k%d' 8) >parts/all.txt
+project_of parts parts/all.txt images "^for validation: 8 files, by their folders$" "^28 images"
+made_list parts '/parts/train/x/020.ppm",train,k0$' '/parts/test/x/108.ppm",validation,k0$'
+images kept2/imgs 1 30 1 && (printf 'image\tkind\tsubset\n' && numbered '%03d.ppm\tk%d' 30 | awk -v OFS='\t' '{ print $0, (NR > 26 ? "test" : NR > 20 ? "valid" : "train") }') >kept2/all.tsv
+project_of subset kept2 images "^for validation: 6 files, by 'subset'; not used: 4 for a test$" "^26 images"
+rm kept2/imgs/005.ppm
+project_of fewer kept2/all.tsv images "^1 row without a file left out, the first '005.ppm'$" "^25 images"
+rm kept2/imgs/00*.ppm
+expect "... not of a list of which many are not there" 66 "all.tsv:1:1: .*'image' names files, and this is no list" -- "$graphrun" new p/no --from=kept2
+rm kept2/all.tsv && images kept2/imgs 1 30 1 && numbered 'imgs/%03d.ppm,k%d' 30 >kept2/bare.csv
+project_of bare kept2/bare.csv images "^30 images; to predict: 'c1', 2 classes"
+numbered 'imgs/%03d.ppm,%d' 30 >kept2/bare.csv
+expect "a list without a line of names" 66 "bare.csv:1:1: .*the first line names a file" "hint: write a line above it: path,label" -- "$graphrun" new p/no --from=kept2
+(echo Id,width,kind && numbered '%d,0.%d' 30 | awk -F, '{ print $0 ",k" NR % 2 }') >kept2/flowers.csv
+project_of flowers kept2/flowers.csv "rows of numbers with a class" "to predict: 'kind', 2 classes"
+(echo image,words && numbered '%03d.ppm,a picture of %d and more' 30 | awk '{ print $0, NR }') >kept2/captions.csv && rm kept2/bare.csv kept2/flowers.csv
+project_of captions kept2 "images with a text to write" "to write: the texts in 'words'"
+serves captions kept2/imgs/001.ppm
+mkdir -p sets8/metadata && echo slice_file_name,fsID,start,fold,classID,class >sets8/metadata/all.csv
+for kind in rise fall hum; do
+  for i in 0 1 2 3 4 5 6 7 8 9; do
+    mkdir -p "sets8/audio/fold$((i % 5 + 1))" && cp "made/audio/sounds/$kind/0$i.wav" "sets8/audio/fold$((i % 5 + 1))/$kind-$i-0.wav"
+    echo "$kind-$i-0.wav,$i,0.5,$((i % 5 + 1)),1,$kind" >>sets8/metadata/all.csv
+  done
+done
+project_of sets8 sets8 "recordings with a class" "^for validation: 6 files, by 'fold', those of 5$" "^a list of 30 recordings; to predict: 'class', 3 classes"
+check "... which stay apart" sh -c '! grep -v "/fold5/.*,validation," p/sets8/files.csv | grep -q "fold5\|validation"'
+serves sets8 sets8/audio/fold1/hum-0-0.wav
+mkdir -p told2/audio && cp made/speech/data/*.wav told2/audio && { echo 'file;words' && sed -n 's/.*"audio_path": "\([0-9]*\).wav", "text": "\([A-F]*\)".*/\1;\2/p' made/speech/data/manifest.jsonl; } >told2/list.csv
+project_of told2 told2 "recordings with transcripts" '^120 recordings with their texts; symbols: "ABCDEF"'
+serves told2 told2/audio/000.wav
+mkdir seen && cp -r made/video/clips seen/vids && rm -f seen/vids/*.csv && { echo clip,label && ls seen/vids | sed 's/\([a-z]*\)\(.*\).npy/\1\2,\1/'; } >seen/list.csv
+project_of seen seen "clips of videos" "^a list of [0-9]* videos"
+serves seen seen/vids/down00.npy
 
 # ---- Masks
 # masked IMAGES MASKS N FIRST: images, of which those from FIRST on have masks
@@ -97,9 +168,9 @@ expect "new --from aligned columns" 66 "aligned.txt:1:1: .*aligned by several bl
 expect "... as the error advises" 0 "^40 rows of 3 columns" -- sh -c "sed -E 's/^ +//; s/ +/,/g' aligned.txt >aligned.csv && exec '$graphrun' new p/aligned --from=aligned.csv"
 awk 'BEGIN { for (i = 0; i < 30; i++) print "images/" i ".jpg " i % 2 }' >list.txt
 expect "new --from a list of images as a text" 66 "list.txt:1:1: .*names files, and this is no list of them" -- "$graphrun" new p/no --from=list.txt
-mkdir -p album/images && cp made/image/images/circle/0*.ppm album/images && (echo filename,label && for i in 0 1 2 3 4 5; do echo "0$i.ppm,k$((i % 2))"; done) >album/labels.csv
-expect "new --from a list that is not in the folder of its images" 66 "labels.csv:2:1: .*cannot open '.*/album/00.ppm'" \
-  "hint: correct the path; paths of a list are relative to its folder; or take it out$" -- "$graphrun" new p/no --from=album
+(echo filename,label && for i in 0 1 2 3 4 5; do echo "gone/9$i.ppm,k$((i % 2))"; done) >gone.csv
+expect "new --from a list of images that are not there" 66 "gone.csv:2:1: .*cannot open '.*/gone/90.ppm'" \
+  "hint: correct the path; paths of a list are relative to its folder; or take it out$" -- "$graphrun" new p/no --from=gone.csv
 rows 40 >iris.data
 expect "new --from a table of another name" 2 "'iris.data' has the rows of a table" "hint: .* cp .*/iris.data table.csv" -- "$graphrun" new p/no --from=iris.data
 expect "... as the error advises" 0 "to predict: 'c2', 2 classes" -- sh -c "cp iris.data table.csv && exec '$graphrun' new p/iris --from=table.csv"

@@ -46,7 +46,7 @@ mkdir -p split/train split/test && cp -r "$sounds"/* split/train && cp -r audio/
 made split split "^160 recordings to train on, 40 of '.*/split/test' for validation"
 label=--label=category
 made esc esc/meta/esc.csv "^a list of 24 recordings; to predict: 'category', 3 classes"
-check "... whose recordings are in another folder" grep -q '^    root: ".*/esc/meta/../audio"' own/esc/config.yaml
+check "... whose recordings are in another folder" grep -q '^".*/esc/audio/rise-0.wav",1,7,rise,A$' own/esc/files.csv
 label=--label=speaker
 made parquet "$source/tests/golden/parquet_samples/speech-0.parquet" "to predict: 'speaker', 2 classes"
 label=
