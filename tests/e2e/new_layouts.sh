@@ -69,6 +69,9 @@ check "... the same list" cmp p/dogs/files.csv p/dogs_list/files.csv
 images cifar/train 1 20 1 && images cifar/test 1 20 1 && (echo id,label && numbered '%d,%d' 20) >cifar/trainLabels.csv
 project_of cifar cifar images "^20 images; to predict: 'label', 2 classes"
 check "... of those for training alone" sh -c '! grep -q /test/ p/cifar/files.csv'
+mv cifar/trainLabels.csv cifar/all.csv
+project_of cifar_all cifar images "^20 images; to predict: 'label', 2 classes"
+check "... also where its name does not say so" cmp p/cifar/files.csv p/cifar_all/files.csv
 images both/train 1 20 1 && images both/val 21 28 1 && (echo image,age && numbered '%d,2.%d' 20) >both/train.csv && (echo image,age && numbered '%d,2.%d' 8) >both/val.csv
 project_of both both "images with a value to predict" "^20 images; to predict: 'age'" "^for validation: '.*/both/val.csv'" "^written: validation.csv"
 check "... each of its folder" grep -q '/both/val/008.ppm",2$' p/both/validation.csv
