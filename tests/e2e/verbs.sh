@@ -216,6 +216,19 @@ expect "predict into a folder that is not there" 74 "cannot write 'gone/out" -- 
 sed '/^predict/d' "$source/graphs/mlp.yaml" >silent.yaml
 expect "predict with a model that says nothing" 65 "has no .predict:." "hint: " -- \
   "$graphrun" predict "$run" new.csv model.graph=silent.yaml
+cat >blind.yaml <<'END'
+inputs: {x: {shape: [n, features]}}
+nodes:
+  - z: {fill: [], shape: [n, 2]}
+  - z: {linear: z, out: 1, name: net}
+  - z: {reshape: z, shape: [n]}
+train: z
+predict: {z: z}
+END
+limited "$graphrun" "$scratch/project/configs/table.yaml" 'hooks=[]' model.graph=blind.yaml model.params=null \
+  output.dir=blind training.max_epochs=1 checkpoint.metric=loss checkpoint.mode=min >blind.log 2>&1
+expect "predict with a model that reads nothing" 65 "reads nothing of the data" "hint: compute its loss" -- \
+  "$graphrun" predict blind new.csv
 
 # ---- export
 expect "export" 0 "^model.safetensors: 4 tensors, [0-9]+ bytes, of .*/step-" -- "$graphrun" export "$run" model.safetensors
