@@ -143,20 +143,41 @@ static bool is_read(const relist *r) {
          gr_is_file(gr_file_list_path(r->index->arena, &list, first));
 }
 
+// The files of the rows; *lost of them are not there, of which the first is *first.
+static relist open_list(const gr_new_index *x, const gr_csv *t, int column, uint32_t *lost,
+                        uint32_t *first) {
+  relist r = {x, t, column, GR_NEW(x->arena, const char *, t->rows + 1), {.column = -1}};
+  const char *slash = strrchr(t->path, '/');
+  gr_table_use use = gr_file_list_use(slash ? slash : t->path);
+  *lost = *first = 0;
+  for (uint32_t i = 0; i < t->rows; i++) {
+    r.path[i] = gr_new_index_find(x, gr_new_cell(x->arena, t, i, column), use);
+    if (!r.path[i] && !(*lost)++) *first = i;
+  }
+  return r;
+}
+
+const gr_table_use *gr_new_uses(const gr_new_index *x, const gr_csv *t, int column) {
+  uint32_t lost, first;
+  relist r = open_list(x, t, column, &lost, &first);
+  find_split(&r);
+  if (r.by.column < 0 && !r.by.folders) return NULL;
+  gr_table_use *use = GR_NEW(x->arena, gr_table_use, t->rows);
+  for (uint32_t i = 0; i < t->rows; i++) {
+    use[i] = r.path[i] ? use_of(&r, i) : GR_TABLE_ANY;
+    if (use[i] == GR_TABLE_OTHER && r.by.tests) use[i] = GR_TABLE_VALIDATES;
+  }
+  return use;
+}
+
 gr_status gr_new_relist(gr_new_own *o, const gr_new_index *x, const char *name, bool whole,
                         gr_csv *t, int *column) {
   const char *file = gr_arena_printf(o->arena, "%s/%s", o->dir, name);
-  relist r = {x, t, *column, GR_NEW(o->arena, const char *, t->rows + 1), {.column = -1}};
-  const char *slash = strrchr(t->path, '/');
-  gr_table_use use = gr_file_list_use(slash ? slash : t->path);
-  uint32_t lost = 0, first = 0;
+  uint32_t lost, first;
+  relist r = open_list(x, t, *column, &lost, &first);
   gr_text lines = gr_text_make(o->arena);
-  for (uint32_t i = 0; i < t->rows; i++) {
-    r.path[i] = gr_new_index_find(x, gr_new_cell(o->arena, t, i, *column), use);
-    if (!r.path[i] && !lost++) first = i;
-  }
   if (10 * (uint64_t)lost > t->rows) return GR_OK;
-  if (gr_new_index_find(x, t->columns[*column].name, use))
+  if (gr_new_index_find(x, t->columns[*column].name, GR_TABLE_ANY))
     return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
                            "the first line names a file, and not the columns"),
                    "write a line above it: path,label");

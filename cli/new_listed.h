@@ -4,6 +4,9 @@
 #include "cli/new_edit.h"
 #include "cli/new_index.h"
 
+// What each row of a table is for, whose column names files, by a column of words of splits, folds,
+// or the files' folders, as below. NULL: nothing divides them.
+const gr_table_use *gr_new_uses(const gr_new_index *, const gr_csv *, int column);
 // Where training could not read the files of a table by that column, or not by their splits, writes
 // a list of them into the project, as `name`, and reads it: *t and *column become its. The splits
 // are those of a column of words of splits, of the folds of a column `fold`, the last of which is

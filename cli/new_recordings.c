@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/work.h"
 #include "cli/new_columns.h"
-#include "cli/new_index.h"
+#include "cli/new_listed.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/source.h"
 
@@ -16,13 +16,19 @@ typedef struct reading {
   const gr_new_index *index;
   gr_text manifest, validation;
   bool validates;  // what is read is for validation
+  bool whole;      // all rows of a table are for one split
   gr_new_recordings *out;
 } reading;
 
 static reading begin(const gr_new_index *x, const char *dir, gr_new_recordings *out) {
   gr_arena *a = x->arena;
   *out = (gr_new_recordings){0};
-  return (reading){a, dir, x, gr_text_make(a), gr_text_make(a), false, out};
+  return (reading){.arena = a,
+                   .dir = dir,
+                   .index = x,
+                   .manifest = gr_text_make(a),
+                   .validation = gr_text_make(a),
+                   .out = out};
 }
 
 // What is for validation alone is for both.
@@ -126,12 +132,19 @@ static gr_status no_texts(const reading *r, const gr_csv *t, int name) {
 static gr_status read_rows(reading *r, const gr_csv *t, int name) {
   int text = find_said(t, name);
   if (text < 0) return no_texts(r, t, name);
+  const gr_table_use *uses = r->whole ? NULL : gr_new_uses(r->index, t, name);
+  const bool validates = r->validates;
   for (uint32_t i = 0; i < t->rows; i++) {
     const char *path, *cell = gr_new_cell(r->arena, t, i, name);
     GR_TRY(find_recording(r, cell, gr_csv_place(t, i), &path));
+    if (uses && uses[i] == GR_TABLE_OTHER) {
+      r->out->other = gr_arena_printf(r->arena, "%s, rows for a test", t->path);
+      continue;
+    }
+    if (uses) r->validates = uses[i] == GR_TABLE_VALIDATES;
     put(r, path, t->columns[text].texts[i]);
   }
-  return GR_OK;
+  return r->validates = validates, GR_OK;
 }
 
 // Names without an ending are in a column that is called so.
@@ -286,11 +299,12 @@ static bool has_recordings(gr_arena *a, const char *dir) {
 static gr_status read_sheets(reading *r) {
   gr_new_sheets sheets;
   GR_TRY(gr_new_find_sheets(r->index, &sheets));
+  r->whole = sheets.validation != NULL;
   if (sheets.all) GR_TRY(read_columns(r, sheets.all));
   r->validates = true;
   if (sheets.validation) GR_TRY(read_columns(r, sheets.validation));
   r->validates = false;
-  r->out->other = sheets.other;
+  if (sheets.other) r->out->other = sheets.other;
   return GR_OK;
 }
 

@@ -106,6 +106,9 @@ check "... which stay apart" sh -c '! grep -v "/fold5/.*,validation," p/sets8/fi
 serves sets8 sets8/audio/fold1/hum-0-0.wav
 mkdir -p told2/audio && cp made/speech/data/*.wav told2/audio && { echo 'file;words' && sed -n 's/.*"audio_path": "\([0-9]*\).wav", "text": "\([A-F]*\)".*/\1;\2/p' made/speech/data/manifest.jsonl; } >told2/list.csv
 project_of told2 told2 "recordings with transcripts" '^120 recordings with their texts; symbols: "ABCDEF"'
+mkdir -p told3/audio && cp made/speech/data/*.wav told3/audio && { echo 'file,text,split' && sed '1d; s/;/,/; s/$/,train/' told2/list.csv | sed '1,20s/train$/dev/; 21,50s/train$/test/'; } >told3/list.csv
+project_of told3 told3 "recordings with transcripts" '^70 recordings with their texts, and 20 for validation' "^not used: '.*/told3/list.csv, rows for a test'$"
+check "... of which none is in both" sh -c '! grep -qxFf p/told3/validation.jsonl p/told3/manifest.jsonl'
 serves told2 told2/audio/000.wav
 mkdir seen && cp -r made/video/clips seen/vids && rm -f seen/vids/*.csv && { echo clip,label && ls seen/vids | sed 's/\([a-z]*\)\(.*\).npy/\1\2,\1/'; } >seen/list.csv
 project_of seen seen "clips of videos" "^a list of [0-9]* videos"
