@@ -143,7 +143,7 @@ static inline const gr_graph *gr_attr_graph(const void *attr, const gr_attr *a) 
 
 // An example of the op. `graphrun ops NAME` prints it; the tests run it: fast kernel
 // against reference, gradient against finite differences, sharded against whole.
-enum { GR_CASE_ARGS = 12 };
+enum { GR_CASE_ARGS = 16 };
 typedef struct gr_case {
   const char *in[GR_CASE_ARGS];  // operand types, "f32[4,6]"
   const void *attr;              // set if there are no operands: a case without both ends the list

@@ -80,6 +80,13 @@ static void optimizers(void) {
              {"adam", "weight_decay=0.1 beta2=0.98"},
              {"adamw", "weight_decay=0.1 beta2=0.98"},
              {"lion", "weight_decay=0.1"},
+             {"adagrad", "weight_decay=0.1 lr_decay=0.1 initial_accumulator_value=0.1"},
+             {"adadelta", "weight_decay=0.1 rho=0.8"},
+             {"adamax", "weight_decay=0.1 beta2=0.98"},
+             {"nadam", "weight_decay=0.1 momentum_decay=0.1 decoupled_weight_decay=true"},
+             {"radam", "weight_decay=0.1 beta2=0.5 decoupled_weight_decay=true"},
+             {"lamb", "weight_decay=0.1 beta2=0.98"},
+             {"lars", "weight_decay=0.1 trust_coefficient=0.1"},
              {"adafactor", "weight_decay=0.1"},
              {"muon", "weight_decay=0.3 split=true"},
              {"muon", "weight_decay=0.1 match_rms=0.2 adamw_lr_factor=0.5"}};

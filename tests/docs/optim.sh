@@ -11,7 +11,7 @@ expect "plan names the place, the op, the device and what to do" 65 \
   "while compiling the train program" "hint: device=cpu runs every op" \
   -- "$graphrun" plan $config device=cuda training.optimizer=cpu_only
 expect "the CPU has one" 0 "plan" -- "$graphrun" plan $config device=cpu training.optimizer=cpu_only
-expect "plans of the formula are for any device" 0 "plan" -- "$graphrun" plan $config device=cuda training.optimizer=adagrad
+expect "plans of the formula are for any device" 0 "plan" -- "$graphrun" plan $config device=cuda training.optimizer=yogi
 
 if [ ! -e "$standin/libcuda.so.1" ]; then
   skip "training on a GPU" "there is no stand-in for one"
@@ -25,10 +25,10 @@ printf '%s\n' "op 'cpu_only' has no kernel for the device 'cuda'" "while compili
 verdict "a run is refused as its plan is" 65
 check "... before it has a folder" test ! -e refused
 
-every="training.optimizer=adagrad training.max_steps=5 training.eval_every=0 training.lr=1e-2"
-ran "adagrad on the CPU" cpu device=cpu $every
-ran "adagrad on a GPU" cuda device=cuda $every
+every="training.optimizer=yogi training.max_steps=5 training.eval_every=0 training.lr=1e-2"
+ran "yogi on the CPU" cpu device=cpu $every
+ran "yogi on a GPU" cuda device=cuda $every
 check "... its losses follow the CPU's" follows cuda cpu 5
-ran "adagrad with a hyper-parameter as an operand" set device=cuda training.adjustable=true $every
+ran "yogi with a hyper-parameter as an operand" set device=cuda training.adjustable=true $every
 check "... makes the same bytes" same_tensors cuda/checkpoints set/checkpoints
 counts

@@ -170,6 +170,15 @@ run("Nesterov's momentum", ["training.momentum=0.9", "training.weight_decay=0.1"
     make=lambda m: optim.SGD(m.parameters(), 0.1, momentum=0.9, nesterov=True, weight_decay=0.1))
 run("RMSprop", ["training.optimizer=rmsprop", "training.lr=0.01", "training.momentum=0.9"],
     make=lambda m: optim.RMSprop(m.parameters(), 0.01, momentum=0.9))
+for name, lr, kind, params in [
+        ("adagrad", 0.1, optim.Adagrad, {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.1}),
+        ("adadelta", 1.0, optim.Adadelta, {"rho": 0.8, "weight_decay": 0.1}),
+        ("adamax", 0.02, optim.Adamax, {"weight_decay": 0.1}),
+        ("nadam", 0.02, optim.NAdam, {"weight_decay": 0.1, "momentum_decay": 0.1, "decoupled_weight_decay": True}),
+        ("radam", 0.02, optim.RAdam, {"weight_decay": 0.1, "decoupled_weight_decay": True})]:
+    text = ", ".join(f"{k}: {str(v).lower()}" for k, v in params.items())
+    run(kind.__name__, [f"training.optimizer={name}", f"training.lr={lr}", "training.optimizer_params={%s}" % text],
+        make=lambda m: kind(m.parameters(), lr, **params))
 run("AdamW without decay of biases", ["training.optimizer=adamw", "training.weight_decay=0.1", "training.decay_biases_and_norms=false"],
     make=lambda m: optim.AdamW([{"params": p, "weight_decay": d} for p, d in zip(MATRICES(m), (0.1, 0))], 0.1))
 run("rates by layer", ["training.optimizer=adamw", "training.weight_decay=0.01", "training.groups=[{match: 'body.*', lr_factor: 0.5}]"],

@@ -4,9 +4,9 @@
 make_data
 
 threads="distributed.backend=loopback training.max_steps=12"
-for optimizer in lion rmsprop adafactor muon; do
+for optimizer in lion rmsprop nadam lamb adafactor muon; do
   rate=training.lr=1e-2
-  case $optimizer in lion | rmsprop) rate=training.lr=1e-3 ;; esac
+  case $optimizer in lion | rmsprop | nadam) rate=training.lr=1e-3 ;; esac
   base="$threads training.optimizer=$optimizer $rate"
   # shellcheck disable=SC2086
   ran "$optimizer on one rank" $optimizer $base distributed.ranks=1
@@ -88,7 +88,7 @@ expect "nor does eps of one have two" 65 "must be a list of 2 numbers, but is a 
   'training.optimizer_params={betas: 0.5}'
 # A shared key that the optimizer does not read: an error where it is meant for this run, else a line.
 expect "a key of another optimizer, as an argument" 65 "argument [0-9]+:1:1: .*lion does not read training.momentum" \
-  "hint: .*set training.optimizer to one that does: sgd, rmsprop, muon; lion has: beta1, beta2" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+  "hint: .*set training.optimizer to one that does: sgd, rmsprop, lars, muon; lion has: beta1, beta2" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=lion training.momentum=0.9
 mkdir given
 sed 's/^training: {/&betas: [0.9, 0.95], eps: 1e-6, /' "$source/tests/e2e/tones.yaml" >given/file.yaml

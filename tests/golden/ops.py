@@ -330,7 +330,7 @@ def optimizer(op, make, names, attrs, steps, ok=1.0, **knobs):
     if op == "sgd":
         order = [before[0], g, scalar(lr), scalar(scale), scalar(ok)] + before[1:]
     else:
-        count = [] if op == "rmsprop" else [ints(steps)]
+        count = [] if op in ("rmsprop", "adadelta") else [ints(steps)]
         order = [before[0], g] + before[1:] + [scalar(lr)] + count + [scalar(scale), scalar(ok)]
     case(op, attrs, order, lambda *_: after, grads=False)
 
@@ -582,5 +582,14 @@ for steps in (0, 3):
     optimizer("rmsprop", torch.optim.RMSprop, ["square_avg", "momentum_buffer"], "eps=1e-3 momentum=0.9", steps, lr=0.01,
               eps=1e-3, momentum=0.9)
 case("scale_columns", "", [normal(4, 3, 6), normal(6)], torch.mul)
+for steps in (0, 3, 9):  # of radam the first five are those of momentum
+    optimizer("adagrad", torch.optim.Adagrad, ["sum"], "lr_decay=0.1 weight_decay=0.01 initial_accumulator_value=0.2 eps=1e-3",
+              steps, lr=0.1, lr_decay=0.1, weight_decay=0.01, initial_accumulator_value=0.2, eps=1e-3)
+    optimizer("adadelta", torch.optim.Adadelta, ["square_avg", "acc_delta"], "rho=0.8 eps=1e-3 weight_decay=0.01", steps, lr=0.5,
+              rho=0.8, eps=1e-3, weight_decay=0.01)
+    optimizer("adamax", torch.optim.Adamax, ["exp_avg", "exp_inf"], "beta2=0.95 eps=1e-3 weight_decay=0.01", steps, lr=0.01,
+              betas=(0.9, 0.95), eps=1e-3, weight_decay=0.01)
+    optimizer("radam", torch.optim.RAdam, ["exp_avg", "exp_avg_sq"], "beta2=0.95 eps=1e-3 weight_decay=0.01", steps, lr=0.01,
+              betas=(0.9, 0.95), eps=1e-3, weight_decay=0.01)
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

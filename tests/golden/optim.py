@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes optim.txt: steps of optimizers that PyTorch 1.13 has not, for tests/ops/test_optim.c.
+"""Writes optim.txt: steps of optimizers that PyTorch 1.13 has not, or that are several ops, for tests/ops/test_optim.c.
 
-lion is algorithm 2 of Chen et al., "Symbolic discovery of optimization algorithms", 2023; adafactor is
+nadam is what torch.optim.NAdam of PyTorch 2.0 and later does (Dozat, 2016); lamb is algorithm 2 of You et al., 2020;
+lars algorithm 1 of You, Gitman and Ginsburg, 2017, and momentum on vectors; lion is algorithm 2 of Chen et al., "Symbolic discovery of optimization algorithms", 2023; adafactor is
 what torch.optim.Adafactor of PyTorch 2.5 does (Shazeer and Stern, 2018, with means for sums); muon is what
 torch.optim.Muon of PyTorch 2.9 does, without its rounding to bfloat16, on matrices, and AdamW on vectors.
 They are written down here in NumPy, in f64.
@@ -80,7 +81,38 @@ def muon(w, g, s, t, lr, momentum=0.95, nesterov="true", match_rms=0.0, adamw_lr
     return w * (1 - lr * weight_decay) - lr * factor * x, {"m": m}
 
 
+def nadam(w, g, s, t, lr, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, momentum_decay=4e-3,
+          decoupled_weight_decay="false"):
+    mu, ahead = (beta1 * (1 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (t, t + 1))
+    if decoupled_weight_decay == "true":
+        w = w * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * w
+    product = (1 - s["gone"]) * mu
+    m, v = beta1 * s["m"] + (1 - beta1) * g, beta2 * s["v"] + (1 - beta2) * g * g
+    root = np.sqrt(v / (1 - beta2 ** t)) + eps
+    w = w - lr * (1 - mu) / (1 - product) * g / root - lr * ahead / (1 - product * ahead) * m / root
+    return w, {"m": m, "v": v, "gone": 1 - product}
+
+
+def lamb(w, g, s, t, lr, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
+    m, v = beta1 * s["m"] + (1 - beta1) * g, beta2 * s["v"] + (1 - beta2) * g * g
+    r = m / (1 - beta1 ** t) / (np.sqrt(v / (1 - beta2 ** t)) + eps) + weight_decay * w
+    of_w, of_r = np.sqrt((w * w).sum()), np.sqrt((r * r).sum())
+    return w - lr * (of_w / of_r if of_w > 0 and of_r > 0 else 1) * r, {"m": m, "v": v}
+
+
+def lars(w, g, s, t, lr, momentum=0.9, weight_decay=0.0, trust_coefficient=1e-3):
+    of_w, of_g = np.sqrt((w * w).sum()), np.sqrt((g * g).sum())
+    adapted = w.ndim > 1 and of_w > 0 and of_g > 0
+    local = trust_coefficient * of_w / (of_g + weight_decay * of_w) if adapted else 1
+    m = momentum * s["m"] + lr * local * (g + weight_decay * w)
+    return w - m, {"m": m}
+
+
 def zeros(name, w):
+    if name in ("nadam", "lamb"):
+        return {"m": np.zeros_like(w), "v": np.zeros_like(w)} | ({"gone": np.zeros(())} if name == "nadam" else {})
     if name == "muon" and w.ndim < 2:
         return {"m": np.zeros_like(w), "v": np.zeros_like(w)}
     if name != "adafactor":
@@ -129,8 +161,23 @@ def compare_muon_with_torch(w, g, s, t, lr, after_w, after, momentum=0.95, neste
     worst = max([worst] + [np.abs(x - y).max() / max(np.abs(y).max(), 1e-30) for x, y in pairs])
 
 
+def compare_nadam_with_torch(w, g, s, t, lr, after_w, after, beta1=0.9, beta2=0.999, decoupled_weight_decay="false", **params):
+    """The largest relative difference of the same step by torch.optim.NAdam."""
+    import torch
+    global worst
+    p = torch.nn.Parameter(torch.tensor(w))
+    p.grad = torch.tensor(g)
+    o = torch.optim.NAdam([p], lr=lr, betas=(beta1, beta2), decoupled_weight_decay=decoupled_weight_decay == "true", **params)
+    o.state[p] = {"step": torch.tensor(float(t - 1)), "exp_avg": torch.tensor(s["m"]), "exp_avg_sq": torch.tensor(s["v"]),
+                  "mu_product": torch.tensor(1 - s["gone"])}
+    o.step()
+    pairs = [(p.detach().numpy(), after_w), (o.state[p]["exp_avg"].numpy(), after["m"]),
+             (o.state[p]["exp_avg_sq"].numpy(), after["v"]), (1 - o.state[p]["mu_product"].numpy(), after["gone"])]
+    worst = max([worst] + [np.abs(x - y).max() / max(np.abs(y).max(), 1e-30) for x, y in pairs])
+
+
 def run(name, rule, shape, steps, lr, **params):
-    w = f32(rng.standard_normal(shape))
+    w = f32(rng.standard_normal(shape) * params.pop("size", 1))
     s, lr, scale = zeros(name, w), float(f32(lr)), 0.5
     for step in range(steps):
         g = f32(rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 2))
@@ -149,6 +196,8 @@ def run(name, rule, shape, steps, lr, **params):
             compare_with_torch(*before, w, s, **params)
         if name == "muon" and "--torch" in sys.argv:
             compare_muon_with_torch(*before, w, s, **params)
+        if name == "nadam" and "--torch" in sys.argv:
+            compare_nadam_with_torch(*before, w, s, **params)
         text("W", w)
         for k, v in s.items():
             text("S " + k, v)
@@ -165,6 +214,14 @@ for shape in (4, 6), (7, 3), (5, 5), (6, 2, 3):
     run("muon", muon, shape, 5, 0.02)
 run("muon", muon, (9, 4), 5, 0.5, momentum=0.8, nesterov="false", match_rms=0.2, weight_decay=0.3)
 run("muon", muon, (7,), 5, 0.02, adamw_lr_factor=0.5, beta2=0.95, weight_decay=0.3)
+run("nadam", nadam, (4, 6), 4, 0.02)
+run("nadam", nadam, (7,), 4, 0.02, beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.1, momentum_decay=0.5)
+run("nadam", nadam, (3, 5), 4, 0.02, weight_decay=0.1, decoupled_weight_decay="true")
+for shape in (9,), (4, 6), (2, 3, 5):
+    run("lamb", lamb, shape, 3, 0.02, weight_decay=0.1)
+    run("lars", lars, shape, 3, 0.1, weight_decay=0.1, trust_coefficient=0.5)
+run("lamb", lamb, (4, 6), 2, 0.02, beta1=0.8, beta2=0.95, eps=1e-3, size=0)
+run("lars", lars, (4, 6), 2, 0.1, momentum=0.5, size=0)
 
 if "--torch" in sys.argv:
     print("largest relative difference from torch.optim: %.3g" % worst)

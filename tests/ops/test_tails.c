@@ -130,11 +130,23 @@ static void sorted_at_once(void) {
 // Ops that have a faster kernel in f32 alone: in mixed precision they are given f32 (gr_op.amp), or
 // are made for what is, as weights are. cast: to whole numbers.
 static bool is_given_f32(const gr_op *op) {
-  static const char *const made[] = {
-      "accumulate",    "accumulate_tree", "adafactor_norm", "adafactor_squares",
-      "cast",          "clip_values",     "ctc_loss_grad",  "ctc_loss_with_residuals",
-      "ema",           "layer_norm_grad", "mse_grad",       "log_softmax_grad",
-      "muon_momentum", "muon_unit",       "softmax_grad"};
+  static const char *const made[] = {"accumulate",
+                                     "accumulate_tree",
+                                     "adafactor_norm",
+                                     "adafactor_squares",
+                                     "cast",
+                                     "clip_values",
+                                     "ctc_loss_grad",
+                                     "ctc_loss_with_residuals",
+                                     "ema",
+                                     "layer_norm_grad",
+                                     "mse_grad",
+                                     "log_softmax_grad",
+                                     "lamb_direction",
+                                     "muon_momentum",
+                                     "muon_unit",
+                                     "nadam_product",
+                                     "softmax_grad"};
   for (size_t i = 0; i < sizeof made / sizeof *made; i++)
     if (!strcmp(op->name, made[i])) return true;
   return op->amp == GR_AMP_WIDE || op->optimizer;

@@ -1,4 +1,4 @@
-// test_adagrad.c - the optimizer of docs/add-an-optimizer.md trains, on one rank and on three that
+// test_yogi.c - the optimizer of docs/add-an-optimizer.md trains, on one rank and on three that
 // share its states, and its state starts as its hyper-parameter says.
 #include <math.h>
 #include "ops/optim/optim.h"
@@ -12,7 +12,7 @@ static ran run(const setup *s) {
 }
 
 static void trains(void) {
-  setup one = {.way = &steps_ways[0], .optimizer = "adagrad", .rate = 0.1f, .steps = 1};
+  setup one = {.way = &steps_ways[0], .optimizer = "yogi", .rate = 0.1f, .steps = 1};
   one.batch = 11, one.ranks = one.parts = 1;
   ran first = run(&one);
   one.steps = 4;
@@ -31,10 +31,10 @@ static void trains(void) {
 
 // A sum that starts large makes short steps.
 static void starts_as_told(void) {
-  setup s = {.way = &steps_ways[0], .optimizer = "adagrad", .rate = 0.1f, .steps = 1};
+  setup s = {.way = &steps_ways[0], .optimizer = "yogi", .rate = 0.1f, .steps = 1};
   s.batch = 11, s.ranks = s.parts = 1, s.tuning = "initial=0";
   ran before = run(&(setup){
-      .way = s.way, .optimizer = "adagrad", .batch = 11, .ranks = 1, .parts = 1, .steps = 1});
+      .way = s.way, .optimizer = "yogi", .batch = 11, .ranks = 1, .parts = 1, .steps = 1});
   ran plain = run(&s);
   s.tuning = "initial=1e8";
   ran slow = run(&s);
