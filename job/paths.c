@@ -24,9 +24,12 @@ static const char searched[] = SEARCHED;
 
 static bool is_pattern(const char *path) { return gr_file_list_matches(path); }
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
-// One file of lines, a folder, or Parquet files.
+static bool may_be_several(const char *path) {
+  return gr_packed_named(path) || gr_archive_named(path);
+}
+// One file of lines, a folder, or Parquet files or archives.
 static bool is_list(const char *path) {
-  return is_there(path) || (gr_packed_named(path) && gr_file_list_matches(path));
+  return is_there(path) || (may_be_several(path) && gr_file_list_matches(path));
 }
 
 static const struct named {
@@ -122,7 +125,7 @@ static const char *hint_of(const search *s, const struct named *n, const gr_conf
     return "only regular files are read";
   if (s->kept && n->missing == GR_ERR_DATA && !gr_override_is_place(c->loc))
     return gr_arena_printf(s->arena, "if it has moved: %s=PATH", n->key);
-  bool one = n->accepts == gr_is_file || (n->accepts == is_list && !gr_packed_named(c->text));
+  bool one = n->accepts == gr_is_file || (n->accepts == is_list && !may_be_several(c->text));
   if (strpbrk(c->text, "*?") && one)
     return "a path is that of one file, in which '*' and '?' stand for themselves";
   if (!is_prepared(s, n, c)) return n->hint;

@@ -2,7 +2,7 @@ add_library(test_data_fixture OBJECT runtime/data/fixture.c)
 target_link_libraries(test_data_fixture PRIVATE gr_data)
 foreach(name files audio features vocab manifest data order loader batches loader_errors loader_stop asterisk table_files table_mapping table_csv table_format table_kinds table table_corners series texts corpus video decoder tokenizer
         transform transform_values transform_frames series_transforms
-        picture image masks join preview sampler video_compressed market corners parquet shard packed recordings)
+        picture image masks join preview sampler video_compressed market corners parquet shard packed recordings archive)
   add_executable(test_data_${name} runtime/data/test_${name}.c $<TARGET_OBJECTS:test_data_fixture>)
   target_link_libraries(test_data_${name} gr_data)
   target_compile_definitions(test_data_${name} PRIVATE GR_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")
@@ -19,7 +19,7 @@ add_test(NAME data.parquet_pyarrow COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/golden
          $<TARGET_FILE:test_data_parquet> ${CMAKE_CURRENT_SOURCE_DIR}/golden/parquet.py)
 
 # Files of data and weights, as the fuzz targets of compose.cmake.
-set(GR_DATA_FUZZ picture arrays corpus tokenizer weights video market table parquet manifest labels audio json)
+set(GR_DATA_FUZZ picture arrays corpus tokenizer weights video market table parquet manifest labels audio json archive)
 foreach(target ${GR_DATA_FUZZ})
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include "base/map.h"
 #include "base/work.h"
+#include "runtime/data/archive.h"
 #include "runtime/data/csv_cell.h"
 #include "runtime/data/csv_cut.h"
 
@@ -205,7 +206,14 @@ gr_loc gr_csv_place(const gr_csv *t, uint32_t row) {
   return (gr_loc){t->paths[file], t->lines[row], 1};
 }
 
-const char *gr_csv_unit(const gr_csv *t) { return t->typed ? "row" : "line"; }
+const char *gr_csv_unit(const gr_csv *t) {
+  return t->typed ? "row" : gr_archive_named(t->path) ? "sample" : "line";
+}
+
+bool gr_csv_is_place(const gr_csv *t, int column) {
+  const char *name = t->columns[column].name;
+  return gr_archive_named(t->path) && (gr_ends_in(name, ".offset") || gr_ends_in(name, ".bytes"));
+}
 
 int gr_csv_find(const gr_csv *t, const char *name) {
   for (int i = 0; i < t->n_columns; i++)

@@ -51,8 +51,10 @@ GR_MUST_USE gr_status gr_csv_read_all(gr_arena *, const char *const *paths, int 
                                       const gr_csv_format *, gr_csv *out);
 extern const gr_csv_format gr_csv_any;              // as the file is, by its first lines
 gr_loc gr_csv_place(const gr_csv *, uint32_t row);  // its file and line
-const char *gr_csv_unit(const gr_csv *);            // "line", or "row" of typed columns
-extern const gr_csv_format gr_csv_fixed;            // of lists: commas, and a line of names
+const char *gr_csv_unit(const gr_csv *);  // "line"; "row" of typed columns; "sample" of archives
+extern const gr_csv_format gr_csv_fixed;  // of lists: commas, and a line of names
+// Whether a column of an archive says where members are (archive.h), and is no value of samples.
+bool gr_csv_is_place(const gr_csv *, int column);
 // The number of the first column of that name; -1: there is none.
 int gr_csv_find(const gr_csv *, const char *name);
 // Whether a cell has nothing in it, or a word that means so.

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/work.h"
+#include "runtime/data/archive.h"
 #include "runtime/data/csv_kinds.h"
 #include "runtime/data/csv_shape.h"
 #include "runtime/data/encoding.h"
@@ -177,7 +178,8 @@ static gr_status cut_text(gr_cut *r) {
   static const struct {
     const char *ending;
     gr_status (*cut)(gr_cut *);
-  } kinds[] = {{".jsonl", gr_cut_json}, {".arff", gr_cut_arff}, {".ts", gr_cut_ts}};
+  } kinds[] = {
+      {".jsonl", gr_cut_json}, {".tar", gr_cut_json}, {".arff", gr_cut_arff}, {".ts", gr_cut_ts}};
   const char *dot = strrchr(r->path, '.');
   for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
     if (!strcasecmp(dot, kinds[i].ending)) {
@@ -195,8 +197,12 @@ gr_status gr_cut_file(gr_cut *r, const char *path) {
   r->path = path, r->number = 1, r->found = *r->format, r->counted = 0;
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // reports a data error
   close(fd);
-  GR_TRY(gr_file_read(r->arena, path, GR_CSV_BYTES, &text, &n));
-  GR_TRY(gr_encoding_convert(r->arena, path, &text, &n, &encoding));
+  if (gr_archive_named(path)) {
+    GR_TRY(gr_archive_lines(r->arena, path, "path", &text, &n));
+  } else {
+    GR_TRY(gr_file_read(r->arena, path, GR_CSV_BYTES, &text, &n));
+    GR_TRY(gr_encoding_convert(r->arena, path, &text, &n, &encoding));
+  }
   r->text = r->cursor = r->line_start = text, r->end = text + n;
   GR_TRY(check_nul(r));
   GR_TRY(gr_csv_check_text(path, text, n));

@@ -11,6 +11,8 @@
 #include "base/sort.h"
 #include "base/work.h"
 
+enum { MAX_RANGE = 1 << 20 };
+
 static void find_column(gr_file_list *l, const char *name, int *column, gr_array *out) {
   *column = name ? gr_csv_find(&l->csv, name) : -1;
   if (*column >= 0) *out = gr_csv_array(&l->csv, *column);
@@ -46,7 +48,14 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   *out = (gr_file_list){.what = what, .path_column = -1};
   format.texts[0] = "path", format.texts[1] = "file_name";  // 001 is another file than 1
   if (gr_ends_in(path, ".tsv")) format.delimiter = '\t';
-  GR_TRY(gr_csv_read(a, path, &format, &out->csv));
+  out->archived = gr_archive_named(path);
+  if (out->archived) {
+    gr_names files;
+    GR_TRY(gr_file_list_match(a, path, &files));
+    GR_TRY(gr_csv_read_all(a, files.items, files.n, &format, &out->csv));
+  } else {
+    GR_TRY(gr_csv_read(a, path, &format, &out->csv));
+  }
   out->columns_known = true;
   for (int i = 0; i < PATH_NAMES; i++)
     if (gr_csv_find(&out->csv, path_names[i]) >= 0)
@@ -92,12 +101,35 @@ gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes
   return gr_arena_end(scratch, s);
 }
 
+static double number_in(const gr_file_list *l, uint32_t row, const char *column, const char *what) {
+  char name[32];
+  snprintf(name, sizeof name, "%s.%s", column, what);
+  int c = gr_csv_find(&l->csv, name);
+  if (c < 0 || gr_csv_missing(&l->csv, row, c)) return -1;
+  gr_array numbers = gr_csv_array(&l->csv, c);
+  return gr_array_is_text(&numbers) ? -1 : gr_array_number(&numbers, row);
+}
+
+gr_status gr_file_list_member(const gr_file_list *l, uint32_t row, const char *column,
+                              gr_member *out) {
+  *out = (gr_member){0};
+  if (!l->archived) return GR_OK;
+  double offset = number_in(l, row, column, "offset"), bytes = number_in(l, row, column, "bytes");
+  gr_loc loc = gr_file_list_place(l, row);
+  if (offset < 0 || bytes < 0)
+    return gr_fail(GR_ERR_DATA, loc, "this sample has no %s",
+                   strcmp(column, "path") ? column : l->what);
+  *out = (gr_member){loc.file, (uint64_t)offset, (uint64_t)bytes};
+  return GR_OK;
+}
+
 const char *gr_file_list_name(gr_arena *a, const gr_file_list *l, uint32_t row) {
   return gr_array_text(a, &l->path, row);
 }
 
 const char *gr_file_list_path(gr_arena *a, const gr_file_list *l, const char *name) {
   const char *list = l->csv.path, *slash = strrchr(list, '/');
+  if (l->archived) return name;
   if (*name != '/' && l->root) return gr_arena_printf(a, "%s/%s", l->root, name);
   if (*name == '/' || !slash) return name;
   return gr_arena_printf(a, "%.*s%s", (int)(slash + 1 - list), list, name);
@@ -183,12 +215,28 @@ gr_status gr_file_list_tree(gr_arena *a, const char *path, gr_names *out) {
 
 // ---- Patterns -----------------------------------------------------------------------------------
 
+// The paths of WebDataset's x-{000..123}.tar, numbers with as many digits as the first.
+static bool expand_range(gr_arena *a, const char *path, gr_names *out) {
+  int first, last, end = 0, room = 0;
+  const char *brace = strchr(path, '{');
+  int digits = brace ? (int)strspn(brace + 1, "0123456789") : 0;
+  if (!digits || sscanf(brace, "{%d..%d}%n", &first, &last, &end) < 2 || !end || last < first)
+    return false;
+  *out = (gr_names){0};
+  for (int i = first; i <= last && out->n < MAX_RANGE; i++) {
+    GR_GROW(a, out->items, out->n, room);
+    out->items[out->n++] =
+        gr_arena_printf(a, "%.*s%0*d%s", (int)(brace - path), path, digits, i, brace + end);
+  }
+  return true;
+}
+
 // Where it matches no file it is the path itself.
 static void match(gr_arena *a, const char *path, gr_names *out) {
   glob_t found;
   *out = (gr_names){GR_NEW(a, const char *, 1), 1};
   out->items[0] = path;
-  if (gr_is_file(path) || !strpbrk(path, "*?[")) return;
+  if (gr_is_file(path) || expand_range(a, path, out) || !strpbrk(path, "*?[")) return;
   if (!glob(path, GLOB_NOSORT, NULL, &found) && found.gl_pathc < INT32_MAX) {
     out->items = GR_NEW(a, const char *, found.gl_pathc + 1), out->n = 0;
     for (size_t i = 0; i < found.gl_pathc; i++)

@@ -2,6 +2,7 @@
 // file_name or filename) and label, and optionally split and weight. Sources of images, videos and
 // recordings share it.
 #pragma once
+#include "runtime/data/archive.h"
 #include "runtime/data/array.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/labels.h"
@@ -13,7 +14,8 @@ typedef struct gr_file_list {
   const char *root;    // of relative paths; NULL: the list's folder
   gr_array path, label, split, weight;
   int path_column, label_column, split_column, weight_column;  // -1: there is none
-  int32_t *class_of;                                           // [rows], by gr_file_list_classes
+  bool archived;      // the paths are of members of .tar files (archive.h)
+  int32_t *class_of;  // [rows], by gr_file_list_classes
 } gr_file_list;
 
 // Reads the list and finds its columns; `label` is what the files are labelled by, or NULL;
@@ -30,6 +32,10 @@ GR_MUST_USE gr_status gr_file_list_check(const gr_file_list *, uint32_t row, int
 // Adds the labels of all rows to the classes, in class_of as gr_classes_add found them; -1 without
 // labels. GR_ERR_DATA where a path, a label or a split is missing.
 GR_MUST_USE gr_status gr_file_list_classes(gr_file_list *, gr_arena *, gr_classes *);
+// Where a row's file is in its archive, by the columns beside that of its name, "path" or "mask";
+// its archive is NULL where the list has none. GR_ERR_DATA: the sample has no such file.
+GR_MUST_USE gr_status gr_file_list_member(const gr_file_list *, uint32_t row, const char *column,
+                                          gr_member *out);
 // A row's path as the list has it, in the arena.
 const char *gr_file_list_name(gr_arena *, const gr_file_list *, uint32_t row);
 // Where a file that the list names is: relative to its root. In the arena, or the name.
@@ -49,8 +55,8 @@ GR_MUST_USE gr_status gr_file_list_folder(gr_arena *, const char *path, gr_names
 GR_MUST_USE gr_status gr_file_list_tree(gr_arena *, const char *path, gr_names *out);
 
 // The regular files that a path names, in the order of their bytes, in the arena: itself, or where
-// there is no such file and it has '*', '?' or '[' in it, those that it matches (glob of POSIX).
-// GR_ERR_DATA: it matches none.
+// there is no such file and it has '*', '?' or '[' in it, those that it matches (glob of POSIX), or
+// a range of numbers, {000..123}, those of it in their order. GR_ERR_DATA: it matches none.
 GR_MUST_USE gr_status gr_file_list_match(gr_arena *, const char *path, gr_names *out);
 // What a file or a folder is for.
 typedef enum gr_table_use {

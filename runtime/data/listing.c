@@ -32,6 +32,7 @@ static gr_status add_row(gr_listing *l, const gr_source_request *r, const gr_fil
       .name = name,
       .path = gr_file_list_path(l->arena, list, name),
       .info = {.loc = gr_file_list_place(list, row), .label = 1 + list->class_of[row]}};
+  GR_TRY(gr_file_list_member(list, row, "path", &file.member));
   GR_TRY(gr_file_list_split(list, row, gr_hash_text(name), r->validation, &file.info.split));
   GR_TRY(gr_file_list_weight(list, row, &file.info.has_weight, &file.info.weight));
   return gr_listing_add(l, &file);
@@ -49,8 +50,16 @@ gr_status gr_listing_rows(gr_listing *l, const gr_source_request *r, gr_file_lis
   return GR_OK;
 }
 
+gr_status gr_listing_check_archive(const gr_listing *l, const char *path) {
+  if (!gr_archive_named(path) || gr_source_reads(l->ops, path)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "%s are not read from archives, as '%s' is one",
+                         l->what, path),
+                 "unpack it: tar -xf %s", path);
+}
+
 gr_status gr_listing_open(gr_listing *l, const gr_listing_part *p, const char *label,
                           gr_file_list *out) {
+  GR_TRY(gr_listing_check_archive(l, p->path));
   gr_status s = gr_file_list_open(l->arena, p->path, l->what, label, "split", out);
   if (s && label && out->columns_known && gr_csv_find(&out->csv, label) < 0)
     s = gr_hint(s, "data.%s.label names another column of labels", l->ops->name);
@@ -79,20 +88,23 @@ gr_status gr_listing_add_list(gr_listing *l, const gr_source_request *r, const g
 }
 
 static bool is_list(const char *path) {
-  return gr_ends_in(path, ".csv") || gr_ends_in(path, ".tsv") || gr_ends_in(path, ".jsonl");
+  return gr_ends_in(path, ".csv") || gr_ends_in(path, ".tsv") || gr_ends_in(path, ".jsonl") ||
+         gr_archive_named(path);
 }
 
 // The rows of a list of files to predict.
 static gr_status add_input_list(gr_listing *l, const char *path) {
   gr_file_list list;
+  GR_TRY(gr_listing_check_archive(l, path));
   GR_TRY(gr_file_list_open(l->arena, path, l->what, NULL, "other columns", &list));
   for (uint32_t row = 0; row < list.csv.rows; row++) {
     GR_TRY(gr_file_list_check(&list, row, list.path_column));
     const char *name = gr_file_list_name(l->arena, &list, row);
-    const gr_listed file = {
+    gr_listed file = {
         .name = name,
         .path = gr_file_list_path(l->arena, &list, name),
         .info = {.loc = gr_file_list_place(&list, row), .split = GR_SPLIT_VALIDATION}};
+    GR_TRY(gr_file_list_member(&list, row, "path", &file.member));
     GR_TRY(gr_listing_add(l, &file));
   }
   return GR_OK;

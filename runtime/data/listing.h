@@ -9,6 +9,7 @@ typedef struct gr_listed {
   const char *mask;         // where the mask of an image is; NULL: it has none
   // The Parquet files that have it and its mask, in the row of its place; or NULL.
   const struct gr_packed *packed, *packed_mask;
+  gr_member member, member_mask;  // where it and its mask are in an archive
   gr_sample_info info;
 } gr_listed;
 
@@ -41,6 +42,8 @@ typedef struct gr_listing_part {
   gr_split split;
 } gr_listing_part;
 
+// GR_ERR_DATA: the path is of an archive, whose members the source does not read.
+GR_MUST_USE gr_status gr_listing_check_archive(const gr_listing *, const char *path);
 // Opens the list that a path names, whose labels are in that column; NULL: it has none. GR_ERR_DATA
 // about the list, also where it has a split and the part is of one.
 GR_MUST_USE gr_status gr_listing_open(gr_listing *, const gr_listing_part *, const char *label,

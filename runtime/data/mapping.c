@@ -133,6 +133,13 @@ gr_status gr_mapping_check(const gr_mapping *m) {
       "replace a file that is in use by renaming another to its name");
 }
 
+gr_status gr_mapping_end(gr_mapping *m, gr_status s) {
+  gr_status cut = gr_mapping_check(m);
+  gr_mapping_close(m);
+  if (cut) gr_status_drop(s);
+  return cut ? cut : s;
+}
+
 void gr_mapping_close(gr_mapping *m) {
   if (m->data) {
     atomic_store(&m->range->end, 0);

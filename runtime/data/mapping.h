@@ -21,4 +21,6 @@ void gr_mapping_expect_few(const gr_mapping *);
 // Fails with GR_ERR_DATA, naming the path, if bytes that were mapped are not in the file any more.
 // Several threads may call it.
 GR_MUST_USE gr_status gr_mapping_check(const gr_mapping *);
+// Checks and closes it after bytes have led to s: returns s, or in its place why they were wrong.
+GR_MUST_USE gr_status gr_mapping_end(gr_mapping *, gr_status s);
 void gr_mapping_close(gr_mapping *);  // may be closed twice

@@ -74,6 +74,7 @@ static gr_status add_masks(gr_image *m, const gr_source_request *r, const gr_fil
     } else if (!gr_csv_missing(&rows->csv, i - before, column)) {
       const gr_array cells = gr_csv_array(&rows->csv, column);
       file->mask = gr_file_list_path(l->arena, rows, gr_array_text(l->arena, &cells, i - before));
+      GR_TRY(gr_file_list_member(rows, i - before, "mask", &file->member_mask));
     } else {
       GR_TRY(gr_unreadable_add(r->unreadable, file->info.loc,
                                gr_file_list_check(rows, i - before, column)));

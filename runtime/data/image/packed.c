@@ -1,4 +1,5 @@
-// packed.c - images within Parquet files: lists their rows, and reads them. See image.h.
+// packed.c - images within Parquet files: lists their rows, and reads them; reads those in
+// archives, too. See image.h.
 #include <stdlib.h>
 #include <string.h>
 #include "base/map.h"
@@ -148,18 +149,33 @@ static gr_status read_packed(const gr_packed *packed, const gr_listed *file,
   return s;
 }
 
-static gr_status read_file(const char *path, const gr_picture_use *use, gr_picture *out) {
+static gr_status read_member(const gr_member *m, const char *path, const gr_picture_use *use,
+                             gr_picture *out) {
+  gr_mapping map;
+  const unsigned char *bytes;
+  GR_TRY(gr_member_open(m, path, &map, &bytes));
+  gr_status s = gr_picture_decode(path, bytes, (size_t)m->bytes, use, out);
+  bool read = !s && out;
+  s = gr_mapping_end(&map, s);
+  if (s && read) free(out->pixels);
+  return s;
+}
+
+static gr_status read_file(const gr_member *m, const char *path, const gr_picture_use *use,
+                           gr_picture *out) {
+  if (m->archive) return read_member(m, path, use, out);
   return out ? gr_picture_read(path, use, out) : gr_picture_probe(path, use);
 }
 
 gr_status gr_image_read_file(const gr_listed *f, const gr_picture_use *use, gr_picture *out) {
   if (f->packed) return read_packed(f->packed, f, use, out);
-  gr_status s = read_file(f->path, use, out);
-  bool listed = f->info.loc.line > 0;
+  gr_status s = read_file(&f->member, f->path, use, out);
+  bool listed = f->info.loc.line > 0 && !f->member.archive;
   if (!s || !listed || gr_is_file(f->path) || gr_file_kind(f->path)) return s;
   return gr_hint(s, "paths of a list are relative to its folder");
 }
 
 gr_status gr_image_read_mask_file(const gr_listed *f, const gr_picture_use *use, gr_picture *out) {
-  return f->packed_mask ? read_packed(f->packed_mask, f, use, out) : read_file(f->mask, use, out);
+  return f->packed_mask ? read_packed(f->packed_mask, f, use, out)
+                        : read_file(&f->member_mask, f->mask, use, out);
 }

@@ -178,28 +178,18 @@ gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t
   return s;
 }
 
-// What a head says may be wrong because the file has changed.
-static gr_status because_cut(const gr_mapping *map, gr_status s) {
-  gr_status cut = gr_mapping_check(map);
-  if (cut) gr_status_drop(s);
-  return cut ? cut : s;
-}
-
 gr_status gr_picture_probe(const char *path, const gr_picture_use *use) {
   gr_mapping map;
   GR_TRY(gr_mapping_open(path, &map));
   gr_mapping_expect_few(&map);
-  gr_status s = because_cut(&map, gr_picture_decode(path, map.data, map.bytes, use, NULL));
-  gr_mapping_close(&map);
-  return s;
+  return gr_mapping_end(&map, gr_picture_decode(path, map.data, map.bytes, use, NULL));
 }
 
 gr_status gr_picture_read(const char *path, const gr_picture_use *use, gr_picture *out) {
   gr_mapping map;
   *out = (gr_picture){0};
   GR_TRY(gr_mapping_open(path, &map));
-  gr_status s = because_cut(&map, gr_picture_decode(path, map.data, map.bytes, use, out));
-  gr_mapping_close(&map);
+  gr_status s = gr_mapping_end(&map, gr_picture_decode(path, map.data, map.bytes, use, out));
   if (!s) return GR_OK;
   free(out->pixels);
   *out = (gr_picture){0};

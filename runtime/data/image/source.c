@@ -140,10 +140,10 @@ static size_t image_keepable(const void *self) { return gr_image_file_bytes(self
 
 static void image_notes(const void *self, gr_text *out) { gr_image_note_files(self, out); }
 
-// Of images in Parquet files names do not say which they are.
+// Of images in Parquet files and archives names do not say which they are.
 static const char *image_file(const void *self, uint32_t sample) {
   const gr_listed *file = &((const gr_image *)self)->list.file[sample];
-  return file->packed ? NULL : file->path;
+  return file->packed || file->member.archive ? NULL : file->path;
 }
 
 // ---- Metadata -----------------------------------------------------------------------------------
@@ -337,12 +337,12 @@ static void image_preprocessing(const void *self, gr_text *out) {
 const gr_source_ops gr_source_image = {
     .name = "image",
     .sample = "image",
-    .inputs = "PNG, JPEG, PPM, PGM and .npy files, and Parquet files of these",
+    .inputs = "PNG, JPEG, PPM, PGM and .npy files, and Parquet and .tar files of these",
     .path_key = "path",
     .project = "image",
     .path_hint =
         "a folder with a folder for each class, a CSV file with the columns path and label, or "
-        "Parquet files",
+        "Parquet or .tar files",
     .endings = {{".png", "an image", .in_lists = true},
                 {".jpg", "an image", .in_lists = true},
                 {".jpeg", "an image", .in_lists = true},
@@ -352,7 +352,8 @@ const gr_source_ops gr_source_image = {
                 {".csv", .text = true},
                 {".tsv", .text = true},
                 {".jsonl", .text = true},
-                {".parquet"}},
+                {".parquet"},
+                {".tar"}},
     .skips = {[GR_IMAGE_OTHER] = {.why = "files that are no images by their names",
                                   .hint = "images are .png, .jpg, .jpeg, .ppm, .pgm and .npy"},
               [GR_IMAGE_MASKS] = {.why = "masks that are of no image", .of = GR_OMITTED_OTHER}},

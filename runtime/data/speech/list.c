@@ -48,7 +48,7 @@ typedef struct head {
 } head;
 
 static gr_status read_head(head *h, const gr_utterance *u, gr_audio_info *out) {
-  if (!h->read) h->error = gr_audio_probe(u->audio, &h->info);
+  if (!h->read) h->error = gr_recording_probe(u, &h->info);
   gr_status s = h->error;
   h->read = true, h->error = GR_OK;
   *out = h->info;
@@ -211,7 +211,7 @@ static gr_status read_one(void *self, uint32_t i) {
   heads *h = self;
   head *one = &h->list[i];
   if (h->items[i].seconds > 0) return GR_OK;
-  one->error = gr_audio_probe(h->items[i].audio, &one->info);
+  one->error = gr_recording_probe(&h->items[i], &one->info);
   one->read = true;
   return GR_OK;
 }

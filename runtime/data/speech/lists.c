@@ -77,6 +77,7 @@ static void take_listed(gr_speech *d, uint32_t first) {
         (gr_utterance){.name = file->name,
                        .audio = file->path,
                        .text = file->info.label ? l->classes.found.keys[file->info.label - 1] : "",
+                       .member = file->member,
                        .file = file->info.loc.file,
                        .line = file->info.loc.line,
                        .col = 1,
@@ -109,7 +110,7 @@ static gr_status list_part(gr_speech *d, const gr_source_request *r, const gr_li
     GR_TRY(gr_listing_folders(l, r, p));
     return take_listed(d, first), GR_OK;
   }
-  if (gr_speech_is_table(p->path)) {
+  if (gr_speech_is_table(p->path) || gr_archive_named(p->path)) {
     GR_TRY(gr_listing_open(l, p, keys->label, &rows));
     rows.root = keys->root;
     GR_TRY(gr_listing_add_list(l, r, p, &rows));

@@ -10,8 +10,9 @@
 #include "base/text.h"
 #include "base/work.h"
 #include "runtime/data/encoding.h"
+#include "runtime/data/file_list.h"
 
-enum { AUDIO, TEXT, DURATION, NAME, OFFSET, MEMBERS };
+enum { AUDIO, TEXT, DURATION, NAME, OFFSET, WHERE, BYTES, MEMBERS };
 static const size_t MAX_BYTES = INT32_MAX;  // lines and columns are ints
 
 static const char *audio_path(gr_arena *a, const char *manifest, const char *root,
@@ -134,7 +135,9 @@ static gr_status read_line(lines *l, const char *line, size_t len) {
                        [TEXT] = {label ? label : "text", label ? GR_JSON_NULL : GR_JSON_TEXT},
                        [DURATION] = {"duration", GR_JSON_FLOAT},
                        [NAME] = {"name", GR_JSON_TEXT},
-                       [OFFSET] = {"offset", GR_JSON_FLOAT}};
+                       [OFFSET] = {"offset", GR_JSON_FLOAT},
+                       [WHERE] = {"audio_path.offset", GR_JSON_FLOAT},
+                       [BYTES] = {"audio_path.bytes", GR_JSON_FLOAT}};
   GR_TRY(read_members(l, line, len, m));
   GR_TRY(check_members(l, m));
   const member *named = m[NAME].text && *m[NAME].text ? &m[NAME] : &m[AUDIO];
@@ -155,7 +158,11 @@ static gr_status read_line(lines *l, const char *line, size_t len) {
                      m[AUDIO].col,
                      m[DURATION].col,
                      loc.file,
-                     NULL};
+                     NULL,
+                     {0}};
+  if (gr_archive_named(loc.file))
+    l->out->items[l->out->n - 1].member =
+        (gr_member){loc.file, (uint64_t)m[WHERE].number, (uint64_t)m[BYTES].number};
   return GR_OK;
 }
 
@@ -173,11 +180,8 @@ static size_t most_items(const char *p, const char *end) {
   return n < most ? n : most;
 }
 
-gr_status gr_manifest_read(gr_arena *a, const char *path, const gr_manifest_keys *keys,
-                           gr_manifest *out) {
-  static const gr_manifest_keys usual = {0};
-  char *text;
-  size_t len;
+// The text of a manifest, or the lines of an archive.
+static gr_status read_text(gr_arena *a, const char *path, char **text, size_t *len) {
   const char *kind = gr_file_kind(path);
   if (kind)
     return gr_hint(
@@ -187,19 +191,41 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, const gr_manifest_keys
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no manifest '%s'", path),
                    "write one object a line, {\"audio_path\": ..., \"text\": ...}, or let "
                    "'graphrun data import' make it");
-  GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &len));
+  if (gr_archive_named(path)) return gr_archive_lines(a, path, "audio_path", text, len);
+  return gr_file_read(a, path, MAX_BYTES, text, len);
+}
+
+static gr_status read_lines(lines *l, const char *text, size_t len) {
   const char *end = text + len;
-  *out = (gr_manifest){.path = path, .items = GR_NEW(a, gr_utterance, most_items(text, end))};
-  lines l = {a, keys ? keys : &usual, {path, 1, 1}, gr_map_make(a), out};
   size_t mark = 0;
-  GR_TRY(gr_encoding_check(path, text, len, &mark));
-  for (const char *p = text + mark; p < end; l.loc.line++) {
+  GR_TRY(gr_encoding_check(l->loc.file, text, len, &mark));
+  for (const char *p = text + mark; p < end; l->loc.line++) {
     GR_TRY(gr_work_step(0));
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     if (!stop) stop = end;
     size_t n = (size_t)(stop - p);
-    if (!only_blanks(p, n)) GR_TRY(read_line(&l, p, n));
+    if (!only_blanks(p, n)) GR_TRY(read_line(l, p, n));
     p = stop + 1;
+  }
+  return GR_OK;
+}
+
+gr_status gr_manifest_read(gr_arena *a, const char *path, const gr_manifest_keys *keys,
+                           gr_manifest *out) {
+  static const gr_manifest_keys usual = {0};
+  gr_names files = {.items = &path, .n = 1};
+  if (gr_archive_named(path)) GR_TRY(gr_file_list_match(a, path, &files));
+  char **text = GR_NEW(a, char *, files.n);
+  size_t *len = GR_NEW(a, size_t, files.n), most = 0;
+  for (int i = 0; i < files.n; i++) {
+    GR_TRY(read_text(a, files.items[i], &text[i], &len[i]));
+    most += most_items(text[i], text[i] + len[i]);
+  }
+  *out = (gr_manifest){.path = path, .items = GR_NEW(a, gr_utterance, most)};
+  lines l = {a, keys ? keys : &usual, GR_NOWHERE, gr_map_make(a), out};
+  for (int i = 0; i < files.n; i++) {
+    l.loc = (gr_loc){files.items[i], 1, 1};
+    GR_TRY(read_lines(&l, text[i], len[i]));
   }
   if (!out->n)
     return gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1}, "the manifest lists no recordings");

@@ -8,7 +8,7 @@
 // keys are ignored, except "offset": parts of recordings are refused, not read whole. In place of
 // the text a line may have a class, text or a whole number, in a key that is given.
 #pragma once
-#include "base/arena.h"
+#include "runtime/data/archive.h"
 
 typedef struct gr_utterance {
   const char *name;
@@ -19,6 +19,7 @@ typedef struct gr_utterance {
   int audio_col, seconds_col;
   const char *file;               // the manifest, or the Parquet file, whose rows are its lines
   const struct gr_packed *shard;  // that has the recording (shard.h); NULL: it is the file `audio`
+  gr_member member;               // where it is in an archive; else its archive is NULL
 } gr_utterance;
 
 typedef struct gr_manifest {
@@ -41,7 +42,8 @@ typedef struct gr_manifest_keys {
   bool inputs;         // to predict: texts and classes may be missing, and are "" then
 } gr_manifest_keys;
 
-// Strict JSON (RFC 8259), one object a line. Fails with GR_ERR_DATA and file:line:col.
+// Strict JSON (RFC 8259), one object a line, or the samples of .tar files that a path or a pattern
+// names (archive.h). Fails with GR_ERR_DATA and file:line:col.
 // keys: NULL: transcripts, beside paths relative to the manifest.
 GR_MUST_USE gr_status gr_manifest_read(gr_arena *, const char *path, const gr_manifest_keys *,
                                        gr_manifest *out);

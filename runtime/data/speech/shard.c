@@ -181,6 +181,28 @@ void gr_shards_close(gr_manifest *m) {
 
 // ---- Recordings ---------------------------------------------------------------------------------
 
+gr_status gr_recording_probe(const gr_utterance *u, gr_audio_info *out) {
+  gr_mapping map;
+  const unsigned char *bytes;
+  if (!u->member.archive) return gr_audio_probe(u->audio, out);
+  GR_TRY(gr_member_open(&u->member, u->audio, &map, &bytes));
+  return gr_mapping_end(&map, gr_audio_probe_bytes(u->audio, bytes, (size_t)u->member.bytes, out));
+}
+
+gr_status gr_recording_read(const gr_utterance *u, int rate, uint64_t most, float **out,
+                            uint64_t *samples) {
+  gr_mapping map;
+  const unsigned char *bytes;
+  if (!u->member.archive) return gr_audio_read(u->audio, rate, most, out, samples);
+  GR_TRY(gr_member_open(&u->member, u->audio, &map, &bytes));
+  gr_status s =
+      gr_audio_read_bytes(u->audio, bytes, (size_t)u->member.bytes, rate, most, out, samples);
+  bool read = !s;
+  s = gr_mapping_end(&map, s);
+  if (s && read) free(*out);
+  return s;
+}
+
 uint32_t gr_shards_pages(const gr_manifest *m) {
   uint32_t n = 0;
   for (int i = 0; i < m->n_shards; i++) n += (uint32_t)m->shards[i].pages.n;

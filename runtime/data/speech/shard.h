@@ -7,6 +7,13 @@
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/manifest.h"
 
+// The head and the samples of an item's recording, a file of its own or a member of an archive, as
+// gr_audio_probe and gr_audio_read have them.
+GR_MUST_USE gr_status gr_recording_probe(const gr_utterance *, gr_audio_info *out);
+// The caller frees *out.
+GR_MUST_USE gr_status gr_recording_read(const gr_utterance *, int rate, uint64_t most, float **out,
+                                        uint64_t *samples);
+
 // Lists the rows of the files that a path or a pattern names, in the order of their bytes. A row's
 // name is its path, where no row before has it, else that and its number; its transcript is in the
 // column of the keys, or the first there is of text, sentence, transcription and transcript. keys:

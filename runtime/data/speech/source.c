@@ -189,7 +189,7 @@ static gr_status compute(const gr_speech *d, const gr_speech_item *item, const f
 // The head of a recording, which must be of about the length that is listed.
 static gr_status check_head(const gr_speech *d, const gr_speech_item *item, gr_audio_info *out) {
   const gr_feature_spec *f = &d->spec.features;
-  GR_TRY(gr_audio_probe(item->utterance->audio, out));
+  GR_TRY(gr_recording_probe(item->utterance, out));
   return gr_speech_check_length(item->utterance, f, item->hops,
                                 gr_feature_hops(f, gr_audio_samples_at(out, f->rate)));
 }
@@ -212,7 +212,7 @@ static gr_status speech_load(const void *self, uint32_t sample, int32_t most, gr
     GR_TRY(gr_shard_load(item->utterance, f->rate, &samples, &n));
   } else {
     GR_TRY(check_head(d, item, &audio));
-    GR_TRY(gr_audio_read(item->utterance->audio, f->rate, audio.samples, &samples, &n));
+    GR_TRY(gr_recording_read(item->utterance, f->rate, audio.samples, &samples, &n));
   }
   gr_status s = compute(d, item, samples, n, most, out);
   free(samples);
@@ -248,16 +248,17 @@ static void speech_decode(const void *self, const int32_t *ids, int64_t n, gr_te
     gr_tokenizer_decode(&d->tokens, ids, n, out);
 }
 
-// Of recordings in Parquet files names do not say which they are.
+// Of recordings in Parquet files and archives names do not say which they are.
 static const char *speech_file(const void *self, uint32_t sample) {
   const gr_utterance *u = item_of(self, sample)->utterance;
-  return u->shard ? NULL : u->audio;
+  return u->shard || u->member.archive ? NULL : u->audio;
 }
 
 // The size of the recording in bytes; -1: the file is missing. No audio is read.
 static int64_t size_of(const gr_speech_item *item) {
   struct stat s;
   if (item->utterance->shard) return (int64_t)item->bytes;
+  if (item->utterance->member.archive) return (int64_t)item->utterance->member.bytes;
   return stat(item->utterance->audio, &s) ? -1 : (int64_t)s.st_size;
 }
 
@@ -304,15 +305,18 @@ const gr_source_ops gr_source_speech = {
     .unit = "frame",
     .tokens = true,
     .inputs =
-        "recordings (.wav, .flac, .mp3, .ogg, .opus), and lists of them (.jsonl, .csv, .parquet)",
+        "recordings (.wav, .flac, .mp3, .ogg, .opus), and lists of them (.jsonl, .csv, .parquet, "
+        ".tar)",
     .path_key = "manifest",
     .project = "speech",
     .path_hint =
-        "a file of JSON lines, or Parquet files; `graphrun data import asterisk data/speech.jsonl` "
+        "a file of JSON lines, or Parquet or .tar files; `graphrun data import asterisk "
+        "data/speech.jsonl` "
         "makes one from Debian's recordings; of classes (data.speech.label) also a folder with a "
         "folder for each class, or a CSV file with the columns path and label",
     .endings = {{".jsonl", "a manifest of recordings", .text = true},
                 {".parquet"},
+                {".tar"},
                 {".csv", .text = true},
                 {".tsv", .text = true},
                 {".wav", "a recording", .in_lists = true},

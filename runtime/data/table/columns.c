@@ -42,9 +42,10 @@ static gr_status check_rows(gr_columns *c, const gr_array *a) {
 static void add_cells(gr_arena *a, gr_columns *c, gr_csv *t) {
   gr_table_column *to = gr_columns_room(a, c, t->n_columns);
   for (int i = 0; i < t->n_columns; i++)
-    to[i] = (gr_table_column){
-        .name = t->columns[i].name, .values = gr_csv_array(t, i), .csv = t, .csv_column = i};
-  c->n += t->n_columns;
+    if (!gr_csv_is_place(t, i))
+      to++[0] = (gr_table_column){
+          .name = t->columns[i].name, .values = gr_csv_array(t, i), .csv = t, .csv_column = i};
+  c->n = (int)(to - c->items);
 }
 
 void gr_columns_of_csv(gr_arena *a, gr_csv *t, gr_columns *out) {

@@ -216,6 +216,7 @@ const gr_source_ops gr_source_table = {
                 {".parquet", "a table"},
                 {".txt", .text = true},
                 {".jsonl", .text = true},
+                {".tar", .text = true},
                 {".arff", "a table", .text = true},
                 {".ts", "series", .text = true},
                 {".npz", "a file of arrays"},

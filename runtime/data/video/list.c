@@ -148,6 +148,7 @@ static gr_status list_rows(rows *r) {
     return gr_listing_inputs(&v->list, r->request);
   }
   if (gr_is_dir(v->spec.path)) return list_folders(r);
+  GR_TRY(gr_listing_check_archive(&v->list, v->spec.path));
   GR_TRY(gr_file_list_open(v->list.arena, v->spec.path, v->list.what, "label", "split and frame",
                            &list));
   GR_TRY(find_frames(r, &list));
