@@ -1,5 +1,6 @@
 // cross_entropy.c - cross-entropy loss and its gradient. Class weights, label smoothing and ignored
 // labels follow PyTorch's definitions.
+#include "ops/kernels/composed.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
@@ -263,6 +264,28 @@ static const gr_case grad_cases[] = {
     {{0}},
 };
 
+// With the distribution t = w ((1 - e) onehot(y) + e / V), the gradient is dy (p sum(t) - t), or 0
+// where the label is ignored.
+static void compose(gr_builder *b, const gr_grad *of, const gr_val *x, gr_val *y) {
+  const struct cross_entropy *a = of->attr;
+  if (b->err) return;
+  const gr_type logits = gr_at(b->g, x[0])->type, labels = gr_at(b->g, x[1])->type;
+  gr_dtype wide = gr_at(b->g, x[2])->type.dtype;
+  int64_t v = gr_last(&logits);
+  gr_val p = gr_softmax(b, gr_cast(b, x[0], wide), GR_NONE, false);
+  gr_val t = gr_scale(b, gr_one_hot(b, x[1], v, wide), 1 - a->smoothing);
+  t = gr_add_scalar(b, t, a->smoothing / (double)v);
+  if (of->n_in == 4) t = gr_scale_columns(b, t, x[3]);
+  gr_val none = gr_fill(b, &labels, (double)a->ignore_index);
+  gr_val counts = gr_add(b, gr_less(b, x[1], none), gr_less(b, none, x[1]));
+  gr_val dy = gr_mul(b, gr_broadcast_samples(b, x[2], x[1]), gr_cast(b, counts, wide));
+  dy = gr_mul(b, gr_broadcast(b, dy, labels.rank, v),
+              gr_sub(b, gr_mul(b, p, gr_row_sums(b, t)), t));
+  y[0] = gr_cast(b, dy, logits.dtype);
+}
+
+static void second(const gr_grad *g) { gr_grad_of_composition(g, compose); }
+
 const gr_op gr_op_cross_entropy_grad = {
     .name = "cross_entropy_grad",
     .doc =
@@ -274,6 +297,7 @@ const gr_op gr_op_cross_entropy_grad = {
     .attrs = attrs,
     .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
+    .grad = second,
     .check = check,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_f32,
@@ -281,5 +305,6 @@ const gr_op gr_op_cross_entropy_grad = {
     .scratch = grad_scratch,
     .gpu = grad_gpu,
     .inplace = {1},
+    .amp = GR_AMP_FIRST,
     .cases = grad_cases,
 };

@@ -1,5 +1,6 @@
 // mse.c - squared error and its gradient.
 #include <stdio.h>
+#include "ops/kernels/composed.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
@@ -113,14 +114,23 @@ static gr_status grad_gpu(gr_gpu_call *g) {
 
 static const gr_case grad_cases[] = {{{"f32[6,3,4]", "f32[6,3,4]", "f32[6]"}}, {{0}}};
 
+static void compose(gr_builder *b, const gr_grad *of, const gr_val *x, gr_val *y) {
+  (void)of;
+  y[0] = gr_scale(b, gr_mul(b, gr_sub(b, x[0], x[1]), gr_broadcast_samples(b, x[2], x[0])), 2);
+}
+
+static void second(const gr_grad *g) { gr_grad_of_composition(g, compose); }
+
 const gr_op gr_op_mse_grad = {
     .name = "mse_grad",
     .doc = "The gradient of mse with respect to the prediction, from prediction, target and dy.",
     .n_in = 3,
     .index_spec_of = grad_index_spec_of,
+    .grad = second,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_f32,
     .gpu = grad_gpu,
     .inplace = {1},
+    .amp = GR_AMP_WIDE,
     .cases = grad_cases,
 };

@@ -1,12 +1,13 @@
 // pow.c - a constant power.
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
+#include "ops/ops.h"
 
 struct pow {
   double exponent;
 };
 
-static gr_val gr_pow(gr_builder *b, gr_val x, double exponent) {
+gr_val gr_pow(gr_builder *b, gr_val x, double exponent) {
   return GR_EMIT(b, &gr_op_pow, &(struct pow){exponent}, x);
 }
 

@@ -2,6 +2,7 @@
 // from the log of each row's sum of exponentials.
 #include <math.h>
 #include <string.h>
+#include "ops/kernels/composed.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/attention.h"
@@ -80,6 +81,45 @@ static int64_t flops(const gr_op_call *s) {
          (3 * s->in[ATTENTION_Q].dim[3] + 2 * s->in[ATTENTION_V].dim[3]);
 }
 
+// ---- Of the gradient, its gradient --------------------------------------------------------------
+
+// [n, t, h, d], and [n, h, t, d].
+static gr_val turned(gr_builder *b, gr_val x) {
+  return gr_transpose(b, x, (gr_ints){4, {0, 2, 1, 3}});
+}
+
+// Of q, k, v and dy alone: weights are computed from q and k, so that nothing flows to y and to the
+// log of sums, which follow from these.
+static void compose(gr_builder *b, const gr_grad *of, const gr_val *x, gr_val *y) {
+  const struct attention *a = of->attr;
+  bool drops = a->p > 0;
+  if (b->err) return;
+  double scale = a->scale != 0 ? a->scale : 1 / sqrt((double)gr_at(b->g, x[0])->type.dim[3]);
+  gr_val q = turned(b, x[ATTENTION_Q]), k = turned(b, x[ATTENTION_K]);
+  gr_val v = turned(b, x[ATTENTION_V]), dy = turned(b, x[ATTENTION_DY]);
+  gr_val lengths = of->n_in > ATTENTION_GRAD_IN + drops ? x[ATTENTION_GRAD_IN] : GR_NONE;
+  gr_val scores = gr_scale(b, gr_matmul(b, q, k, false, true), scale);
+  gr_val p = gr_softmax(b, scores, lengths, a->causal), kept = p;
+  gr_val dp = gr_matmul(b, dy, v, false, true), step = x[of->n_in - 1];
+  if (drops) kept = gr_dropout(b, p, step, a->p, a->seed, a->stream);
+  if (drops) dp = gr_dropout(b, dp, step, a->p, a->seed, a->stream);
+  gr_val ds = gr_scale(b, gr_softmax_grad(b, p, dp, lengths), scale);
+  y[0] = turned(b, gr_matmul(b, ds, k, false, false));
+  y[1] = turned(b, gr_matmul(b, ds, q, true, false));
+  y[2] = turned(b, gr_matmul(b, kept, dy, true, false));
+}
+
+static void second(const gr_grad *g) {
+  const struct attention *a = g->attr;
+  if (a->causal && a->align == ATTENTION_END && !g->b->err)
+    g->b->err = gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->b->loc,
+                                "the gradient of 'attention' has no gradient itself where its "
+                                "causal rows are aligned with the last keys"),
+                        "of as many rows as keys, 'align: start' is the same");
+  else
+    gr_grad_of_composition(g, compose);
+}
+
 #define WITH(...) .attr = (&(struct attention){__VA_ARGS__})
 static const gr_case cases[] = {
     {{"f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,6,5]"},
@@ -119,6 +159,7 @@ const gr_op gr_op_attention_grad = {
     .index_spec_of = gr_attention_index_spec,
     .infer = infer,
     .flops = flops,
+    .grad = second,
     .random = true,
     .cpu = attention_grad_cpu,
     .fast_f32 = gr_attention_grad_f32,

@@ -6,7 +6,6 @@
 //
 // Mean and variance are constants. With two more operands, sample weights w [n] and counts [g, 1],
 // they are those of x (channel_sums, channel_squares), and with sums over the rows of a group
-//
 //   dx = (dy - w (sum(dy) + z sum(dy z)) / count) scale / sqrt(var + eps)
 //
 // The two sums are an op of their own, so that those of a batch that is split over ranks are
@@ -246,9 +245,9 @@ static gr_status sums_gpu(gr_gpu_call *g) {
 }
 
 static const gr_case sums_cases[] = {
-    {{"f32[4,6]", "f32[4,6]", "f32[1,6]", "f32[1,6]"}, .attr = &one, .fill = "nncc"},
+    {{"f32[4,6]", "f32[4,6]", "f32[1,6]", "f32[1,6]"}, .attr = &one, .fill = "nnnp"},
     {{"f32[6,5,3,7]", "f32[6,5,3,7]", "f32[1,7]", "f32[1,7]"}, .attr = &one, .fill = "ppzc"},
-    {{"f32[12,30,6]", "f32[12,30,6]", "f32[2,6]", "f32[2,6]"}, .attr = &two, .fill = "nncc"},
+    {{"f32[12,30,6]", "f32[12,30,6]", "f32[2,6]", "f32[2,6]"}, .attr = &two, .fill = "nnnp"},
     {{"f32[2,3,130]", "f32[2,3,130]", "f32[1,130]", "f32[1,130]"}, .attr = &one, .fill = "nncc"},
     {{0}}};
 
@@ -265,11 +264,13 @@ const gr_op gr_op_batch_norm_sums = {
     .infer = sums_infer,
     .sharding_rules = sums_rules,
     .localize = localize,
+    .grad = gr_batch_norm_sums_second,
     .cpu = sums_cpu,
     .fast_f32 = sums_run,
     .fast_narrow = sums_run,
     .scratch = sums_scratch,
     .gpu = sums_gpu,
+    .amp = GR_AMP_WIDE,
     .cases = sums_cases,
 };
 
@@ -360,18 +361,18 @@ static gr_status grad_gpu(gr_gpu_call *g) {
 }
 
 static const gr_case grad_cases[] = {
-    {{"f32[4,6]", "f32[4,6]", "f32[1,6]", "f32[1,6]", "f32[6]"}, .attr = &one, .fill = "nnccn"},
+    {{"f32[4,6]", "f32[4,6]", "f32[1,6]", "f32[1,6]", "f32[6]"}, .attr = &one, .fill = "nnnpn"},
     {{"f32[6,5,7]", "f32[6,5,7]", "f32[1,7]", "f32[1,7]", "f32[7]", "f32[6]", "f32[1,1]",
       "f32[1,7]", "f32[1,7]"},
      .attr = &one,
-     .fill = "nnccnmpnn"},
+     .fill = "nnnpnmpnn"},
     {{"f32[2,3,130]", "f32[2,3,130]", "f32[1,130]", "f32[1,130]", "f32[130]"},
      .attr = &one,
      .fill = "nnccn"},
     {{"f32[12,2,6]", "f32[12,2,6]", "f32[2,6]", "f32[2,6]", "f32[6]", "f32[12]", "f32[2,1]",
       "f32[2,6]", "f32[2,6]"},
      .attr = &two,
-     .fill = "nnccnmpnn"},
+     .fill = "nnnpnmpnn"},
     {{0}}};
 
 const gr_op gr_op_batch_norm_grad = {
@@ -387,11 +388,13 @@ const gr_op gr_op_batch_norm_grad = {
     .infer = grad_infer,
     .sharding_rules = grad_rules,
     .localize = localize,
+    .grad = gr_batch_norm_second,
     .cpu = grad_cpu,
     .fast_f32 = grad_run,
     .fast_narrow = grad_run,
     .scratch = grad_scratch,
     .gpu = grad_gpu,
     .inplace = {2},
+    .amp = GR_AMP_WIDE,
     .cases = grad_cases,
 };

@@ -37,6 +37,14 @@ gr_status gr_channels_rules(const gr_op_call *, const char *in, const char *out,
 // Converts `groups` to that of a rank: result 0 has the layout `out`.
 void gr_channels_localize(int64_t *groups, const gr_layout *out, const gr_mesh *);
 
+// ---- The same by other ops, for gradients of gradients (batch_norm_second.c)
+
+// Rules of gr_op.grad for batch_norm_grad, batch_norm_sums, channel_sums and channel_squares.
+void gr_batch_norm_second(const gr_grad *);
+void gr_batch_norm_sums_second(const gr_grad *);  // see above
+void gr_channel_sums_grad(const gr_grad *);       // see above
+void gr_channel_squares_grad(const gr_grad *);    // see above
+
 // ---- A tile at once, on CPUs: loops over few channels are slow.
 
 enum { GR_CHANNELS_TILE = 128 };  // numbers

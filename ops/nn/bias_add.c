@@ -140,10 +140,7 @@ static const gr_case grad_cases[] = {
     {{"f32[4,6]"}}, {{"f32[2,4,6]"}}, {{"f32[700,1]"}}, {{"f32[130,70]"}}, {{0}}};
 
 static void second(const gr_grad *g) {
-  const gr_type x = gr_at(g->b->g, g->x[0])->type;
-  gr_val v = g->dy[0];
-  for (int d = x.rank - 2; d >= 0; d--) v = gr_broadcast(g->b, v, 0, x.dim[d]);
-  g->dx[0] = v;
+  g->dx[0] = gr_broadcast_channels(g->b, g->dy[0], g->x[0]);
 }
 
 const gr_op gr_op_bias_add_grad = {

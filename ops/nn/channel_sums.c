@@ -5,7 +5,8 @@
 //   x [n, ..., c], w [n], mean [groups, c] -> [groups, c], the sum of w (x - mean)^2
 //
 // The squares are those of x - mean, in a second pass: mean(x^2) - mean(x)^2 cancels if the mean is
-// large. Neither has a gradient: batch_norm's takes it into account that its statistics are of x.
+// large. batch_norm's gradient takes it into account that its statistics are of x, so that none
+// flows here from it; one flows from that gradient, where it is differentiated.
 #include "ops/kernels/rows.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/ops.h"
@@ -86,9 +87,9 @@ static const gr_attr attrs[] = {
     GR_ATTR(channel_sums, groups, GR_ATTR_INT, "1", "number of equal parts of the batch"), {0}};
 static const channel_sums one = {1}, two = {2};
 static const gr_case cases[] = {
-    {{"f32[4,6]", "f32[4]"}, .attr = &one, .fill = "cp"},
+    {{"f32[4,6]", "f32[4]"}, .attr = &one, .fill = "np"},
     {{"f32[6,5,3,7]", "f32[6]"}, .attr = &one, .fill = "cm"},
-    {{"f32[12,2,6]", "f32[12]"}, .attr = &two, .fill = "cp"},
+    {{"f32[12,2,6]", "f32[12]"}, .attr = &two, .fill = "np"},
     {{"f32[4,300,3]", "f32[4]"}, .attr = &two, .fill = "cm"},
     {{"f32[2,3,130]", "f32[2]"}, .attr = &one, .fill = "cm"},
     {{"f32[5,6]", "f32[5]"}, .attr = &two, .fails = "5 samples cannot be divided into 2 groups"},
@@ -111,6 +112,7 @@ const gr_op gr_op_channel_sums = {
     .infer = infer,
     .sharding_rules = rules,
     .localize = localize,
+    .grad = gr_channel_sums_grad,
     .cpu = channel_sums_cpu,
     .fast_f32 = run_fast,
     .fast_narrow = run_fast,
@@ -165,9 +167,9 @@ static gr_status squares_gpu(gr_gpu_call *g) {
 }
 
 static const gr_case squares_cases[] = {
-    {{"f32[4,6]", "f32[4]", "f32[1,6]"}, .attr = &one, .fill = "cpc"},
+    {{"f32[4,6]", "f32[4]", "f32[1,6]"}, .attr = &one, .fill = "npn"},
     {{"f32[6,5,3,7]", "f32[6]", "f32[1,7]"}, .attr = &one, .fill = "cmc"},
-    {{"f32[12,2,6]", "f32[12]", "f32[2,6]"}, .attr = &two, .fill = "cpc"},
+    {{"f32[12,2,6]", "f32[12]", "f32[2,6]"}, .attr = &two, .fill = "npn"},
     {{"f32[2,3,130]", "f32[2]", "f32[1,130]"}, .attr = &one, .fill = "cmc"},
     {{"f32[4,6]", "f32[4]", "f32[6]"}, .attr = &one, .fails = "is f32[6], not f32[1,6]"},
     {{0}}};
@@ -185,6 +187,7 @@ const gr_op gr_op_channel_squares = {
     .infer = squares_infer,
     .sharding_rules = squares_rules,
     .localize = localize,
+    .grad = gr_channel_squares_grad,
     .cpu = squares_cpu,
     .fast_f32 = squares_run,
     .fast_narrow = squares_run,

@@ -7,6 +7,7 @@
 // The variance is biased (divided by C), and is computed from (x - m)^2 in a second pass over the
 // row, since mean(x^2) - m^2 cancels in f32 if |m| is large. The notation "...C,C,C->...C" has C in
 // upper case: a row is never split over ranks, all other axes may be.
+#include "ops/kernels/composed.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
@@ -238,12 +239,33 @@ static const gr_case grad_cases[] = {
     {{0}},
 };
 
+// Of each row, for all elements of it.
+static gr_val row_means(gr_builder *b, gr_val x) {
+  double c = b->err ? 1 : (double)gr_last(&gr_at(b->g, x)->type);
+  return gr_scale(b, gr_row_sums(b, x), 1 / c);
+}
+
+// The formulas above: of x, gamma and dy.
+static void compose(gr_builder *b, const gr_grad *of, const gr_val *x, gr_val *y) {
+  const struct layer_norm *a = of->attr;
+  gr_val d = gr_sub(b, x[0], row_means(b, x[0])), var = row_means(b, gr_square(b, d));
+  gr_val s = gr_pow(b, gr_add_scalar(b, var, a->eps), -0.5), z = gr_mul(b, d, s);
+  gr_val u = gr_scale_columns(b, x[2], x[1]);
+  gr_val along = gr_mul(b, z, row_means(b, gr_mul(b, u, z)));
+  y[0] = gr_mul(b, gr_sub(b, gr_sub(b, u, row_means(b, u)), along), s);
+  y[1] = GR_EMIT(b, &gr_op_bias_add_grad, NULL, gr_mul(b, x[2], z));
+  y[2] = GR_EMIT(b, &gr_op_bias_add_grad, NULL, x[2]);
+}
+
+static void second(const gr_grad *g) { gr_grad_of_composition(g, compose); }
+
 const gr_op gr_op_layer_norm_grad = {
     .name = "layer_norm_grad",
     .doc = "The gradients of layer_norm with respect to x, gamma and beta, from x, gamma and dy.",
     .attr_size = sizeof(struct layer_norm),
     .attrs = attrs,
     .index_spec = "...C,C,...C->...C,C,C",
+    .grad = second,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_f32,
     .scratch = grad_scratch,
@@ -253,5 +275,6 @@ const gr_op gr_op_layer_norm_grad = {
         "(x2 * x1 - a - (x0 - m) * s * b) * s",
     .column_sums = "x2 * ((x0 - m) * s); x2",
     .inplace = {3},
+    .amp = GR_AMP_WIDE,
     .cases = grad_cases,
 };

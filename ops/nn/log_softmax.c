@@ -94,5 +94,6 @@ const gr_op gr_op_log_softmax_grad = {
     .fast_f32 = grad_run_f32,
     .row = "s = sum(x1); x1 - exp(x0) * s",
     .inplace = {2},
+    .amp = GR_AMP_WIDE,
     .cases = grad_cases,
 };

@@ -146,6 +146,11 @@ static const gr_case grad_cases[] = {
     {{0}},
 };
 
+static void second(const gr_grad *g) {
+  if (g->want[2])
+    g->dx[2] = GR_EMIT(g->b, &gr_op_max_pool_pick, g->attr, g->x[0], g->x[1], g->dy[0]);
+}
+
 const gr_op gr_op_max_pool_grad = {
     .name = "max_pool_grad",
     .doc = "The gradient of max_pool, from x, y and dy.",
@@ -156,10 +161,65 @@ const gr_op gr_op_max_pool_grad = {
     .index_spec_of = grad_letters,
     .infer = grad_infer,
     .flops = flops,
+    .grad = second,
     .cpu = grad_cpu,
     .fast_f32 = grad_f32,
     .fast_narrow = grad_narrow,
     .scratch = gr_each_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,
+};
+
+// ---- The gradient of the gradient: of each window, what v is at the element that is its maximum
+// --
+
+static void pick_letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "xyx>y", buf); }
+
+static gr_status pick_infer(gr_op_call *s) {
+  s->out[0] = s->in[1];
+  return grad_infer(s);
+}
+
+static void pick_grad(const gr_grad *g) {
+  if (g->want[2])
+    g->dx[2] = GR_EMIT(g->b, &gr_op_max_pool_grad, g->attr, g->x[0], g->x[1], g->dy[0]);
+}
+
+static gr_status pick_cpu(const gr_launch *l) {
+  gr_pool p = gr_pool_of(l->attr, l->in_type, l->in_type + 1);
+  for (int64_t i = 0; i < p.n * gr_product(p.w.out) * p.c; i++) {
+    int64_t element = giver(l, &p, i / p.c, i % p.c);
+    OUT(0, i, element < 0 ? 0 : IN(2, element * p.c + i % p.c));
+  }
+  return GR_OK;
+}
+
+static gr_status pick_gpu(gr_gpu_call *g) {
+  gr_pool p = gr_pool_of(g->call->attr, &g->call->in[0], &g->call->in[1]);
+  gr_pool_gpu(g, &p, "max_pool_pick", "MAX_PICK");
+  return GR_OK;
+}
+
+static const gr_case pick_cases[] = {
+    {{"f32[4,7,6]", "f32[4,3,6]", "f32[4,7,6]"}, .attr = &two, .fill = "mmn"},
+    {{"f32[2,5,6,4]", "f32[2,3,5,4]", "f32[2,5,6,4]"}, .attr = &over, .fill = "mmn"},
+    {{"f32[2,3,4,5,4]", "f32[2,3,2,3,4]", "f32[2,3,4,5,4]"}, .attr = &box, .fill = "mmn"},
+    {{"f32[4,7,6]", "f32[4,4,6]", "f32[4,7,6]"}, .attr = &two, .fails = "sizes of the result"},
+    {{0}},
+};
+
+const gr_op gr_op_max_pool_pick = {
+    .name = "max_pool_pick",
+    .doc = "Of each window of max_pool, v where x is the maximum, from x, y and v.",
+    .effort = GR_EFFORT_CHANNEL,
+    .n_in = 3,
+    .attr_size = sizeof(gr_pool_attr),
+    .attrs = attrs,
+    .index_spec_of = pick_letters,
+    .infer = pick_infer,
+    .flops = flops,
+    .grad = pick_grad,
+    .cpu = pick_cpu,
+    .gpu = pick_gpu,
+    .cases = pick_cases,
 };

@@ -82,6 +82,26 @@ extern "C" __global__ void ENTRY(const T *x, OUT0 *y, SIZES) {
 }
 #endif
 
+#ifdef MAX_PICK
+// What v is at the first element of each window that equals its maximum.
+extern "C" __global__ void ENTRY(const T *x, const IN1 *y, const IN2 *v, OUT0 *z, SIZES) {
+  const axis axes[] = THE_AXES;
+  long long all = n * out0 * out1 * out2 * c;
+  for (long long i = GR_FIRST; i < all; i += GR_ALL) {
+    place p = place_of(i, out0, out1, out2, c);
+    range r0 = axes[0].elements(p.a), r1 = axes[1].elements(p.b), r2 = axes[2].elements(p.c);
+    W most = gr_get(y, i), picked = 0;
+    bool found = false;
+    EACH(r0, r1, r2) {
+      W here = gr_get(x, IN_AT);
+      if (found || !(here == most || (here != here && most != most))) continue;
+      found = true, picked = gr_get(v, IN_AT);
+    }
+    gr_put(z, i, picked);
+  }
+}
+#endif
+
 #ifdef MAX_GRAD
 // Whether element i of x is the first of the window that equals its maximum.
 __device__ inline bool gives(const T *x, W most, const axis *axes, long long in0, long long in1,

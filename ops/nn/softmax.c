@@ -10,6 +10,15 @@ struct softmax {
   int64_t causal;
 };
 
+gr_val gr_softmax(gr_builder *b, gr_val x, gr_val lengths, bool is_causal) {
+  return gr_emit(b, &gr_op_softmax, &(struct softmax){is_causal}, gr_is(lengths) ? 2 : 1,
+                 (gr_val[]){x, lengths});
+}
+
+gr_val gr_softmax_grad(gr_builder *b, gr_val y, gr_val dy, gr_val lengths) {
+  return gr_emit(b, &gr_op_softmax_grad, NULL, gr_is(lengths) ? 3 : 2, (gr_val[]){y, dy, lengths});
+}
+
 // x is [n,...,r,K]; lengths [n] give the number of valid entries of K. A causal row r attends to
 // entries 0..r, so the row axis cannot be sharded.
 static void axis_letters(const gr_op_call *s, int rank, char x[GR_MAX_RANK + 1]) {
@@ -37,8 +46,7 @@ static gr_status infer(gr_op_call *s) {
 }
 
 static void grad(const gr_grad *g) {
-  g->dx[0] = g->n_in == 2 ? GR_EMIT(g->b, &gr_op_softmax_grad, NULL, g->y[0], g->dy[0], g->x[1])
-                          : GR_EMIT(g->b, &gr_op_softmax_grad, NULL, g->y[0], g->dy[0]);
+  g->dx[0] = gr_softmax_grad(g->b, g->y[0], g->dy[0], g->n_in == 2 ? g->x[1] : GR_NONE);
 }
 
 // The number of unmasked entries of a row; 0 makes the row uniform.
@@ -189,8 +197,7 @@ static gr_val without_empty(gr_builder *b, gr_val z, gr_val lengths) {
   if (b->err) return GR_NONE;
   const gr_type t = gr_at(b->g, z)->type, n = gr_at(b->g, lengths)->type;
   gr_val some = gr_cast(b, gr_less(b, gr_fill(b, &n, 0), lengths), t.dtype);
-  for (int d = 1; d < t.rank; d++) some = gr_broadcast(b, some, d, t.dim[d]);
-  return gr_mul(b, z, some);
+  return gr_mul(b, z, gr_broadcast_samples(b, some, z));
 }
 
 // With z, what flows back, and sums over rows: by y, z (dy - sum(y dy)) - dy sum(y z); by dy, the
@@ -202,9 +209,7 @@ static void second(const gr_grad *g) {
   if (g->want[0])
     g->dx[0] = gr_sub(b, gr_mul(b, z, gr_sub(b, dy, gr_row_sums(b, gr_mul(b, y, dy)))),
                       gr_mul(b, dy, gr_row_sums(b, gr_mul(b, y, z))));
-  if (g->want[1])
-    g->dx[1] = g->n_in == 3 ? GR_EMIT(b, &gr_op_softmax_grad, NULL, y, z, g->x[2])
-                            : GR_EMIT(b, &gr_op_softmax_grad, NULL, y, z);
+  if (g->want[1]) g->dx[1] = gr_softmax_grad(b, y, z, g->n_in == 3 ? g->x[2] : GR_NONE);
 }
 
 static const gr_case grad_cases[] = {
@@ -224,5 +229,6 @@ const gr_op gr_op_softmax_grad = {
     .fast_f32 = grad_run_f32,
     .row_of = grad_row_of,
     .inplace = {2},
+    .amp = GR_AMP_WIDE,
     .cases = grad_cases,
 };

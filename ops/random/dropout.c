@@ -14,6 +14,10 @@ struct dropout {
   uint64_t stream;
 };
 
+gr_val gr_dropout(gr_builder *b, gr_val x, gr_val step, double p, int64_t seed, uint64_t stream) {
+  return GR_EMIT(b, &gr_op_dropout, (&(struct dropout){p, seed, stream}), x, step);
+}
+
 static gr_status infer(gr_op_call *s) {
   double p = ((const struct dropout *)s->attr)->p;
   GR_TRY(gr_require_float(s, 0, "the operand"));

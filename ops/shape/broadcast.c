@@ -17,6 +17,18 @@ gr_val gr_broadcast(gr_builder *b, gr_val x, int axis, int64_t size) {
   return GR_EMIT(b, &gr_op_broadcast, (&(struct broadcast){axis, size}), x);
 }
 
+gr_val gr_broadcast_samples(gr_builder *b, gr_val v, gr_val like) {
+  const gr_type t = b->err ? (gr_type){0} : gr_at(b->g, like)->type;
+  for (int d = 1; d < t.rank; d++) v = gr_broadcast(b, v, d, t.dim[d]);
+  return v;
+}
+
+gr_val gr_broadcast_channels(gr_builder *b, gr_val v, gr_val like) {
+  const gr_type t = b->err ? (gr_type){0} : gr_at(b->g, like)->type;
+  for (int d = t.rank - 2; d >= 0; d--) v = gr_broadcast(b, v, 0, t.dim[d]);
+  return v;
+}
+
 int gr_broadcast_axis(const gr_node *n) { return (int)((const struct broadcast *)n->attr)->axis; }
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "ac->a_c"

@@ -10,6 +10,10 @@ struct one_hot {
   int64_t classes, dtype;
 };
 
+gr_val gr_one_hot(gr_builder *b, gr_val ids, int64_t classes, gr_dtype dtype) {
+  return GR_EMIT(b, &gr_op_one_hot, (&(struct one_hot){classes, dtype}), ids);
+}
+
 static gr_status infer(gr_op_call *s) {
   const struct one_hot *a = s->attr;
   GR_TRY(gr_require_ints(s, 0, "ids"));

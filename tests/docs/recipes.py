@@ -418,6 +418,111 @@ train: loss
     compare(f"second derivatives, through {word}", [row["loss"] for row in got], torch_losses(m, loss, SGD))
 
 
+class Last(nn.Module):
+    """A layer of channels first, for values of channels last."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x.movedim(-1, 1)).movedim(1, -1)
+
+
+class Attention(nn.Module):
+    """Of [n, t, c], which is queries, keys and values of one or several heads."""
+
+    def __init__(self, heads, causal=False):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+
+    def forward(self, x):
+        n, t, c = x.shape
+        h = x.reshape(n, t, self.heads, -1).transpose(1, 2)
+        a = h @ h.transpose(2, 3) / h.shape[-1] ** 0.5
+        if self.causal:
+            a = a.masked_fill(torch.ones(t, t).triu(1).bool(), -torch.inf)
+        return (a.softmax(-1) @ h).transpose(1, 2).reshape(n, t, c)
+
+
+def penalty(what, nodes, layers, shape=(), keys=()):
+    """The cross-entropy of a small network, and how far its slope by the input is from 1, as of a critic. `layers` are
+    named as the nodes' weights are."""
+    model = f"""
+inputs: {{x: {{shape: [n, 6]}}, y: {{shape: [n], dtype: i32}}}}
+nodes:
+  - h: {{torch_linear: x, out: 16, name: first}}
+  - h: {{tanh: h}}
+  - h: {{reshape: h, shape: [n, {", ".join(map(str, shape or (16,)))}]}}
+{nodes}
+  - h: {{reshape: h, shape: [n, -1]}}
+  - u: {{torch_linear: h, out: 3, name: last}}
+  - loss, count: {{cross_entropy: [u, y], smoothing: 0.1}}
+  - du: {{gradient: [loss, x]}}
+  - du: {{square: du}}
+  - du: {{sum: du, axes: [1]}}
+  - du: {{add: [du, 0.01]}}
+  - du: {{sqrt: du}}
+  - du: {{sub: [du, 1]}}
+  - du: {{square: du}}
+  - loss: {{add: [loss, du]}}
+train: loss
+"""
+    torch.manual_seed(11)
+    inner = nn.Sequential(*layers.values())
+    wide = inner(torch.zeros(2, *(shape or (16,)))).flatten(1).shape[1]
+    m = nn.ModuleDict({"first": nn.Linear(6, 16), **{name: layer for name, layer in layers.items() if "." not in name}})
+    m["last"] = nn.Linear(wide, 3)
+    for layer in inner:
+        for t in [*layer.parameters()]:
+            t.data += 0.1 * torch.randn_like(t)
+    np.savez("initial.npz", **{k.replace(".layer.", "."): v.detach().numpy() for k, v in m.state_dict().items()
+                               if "num_batches" not in k})
+
+    def loss(m, _):
+        x = X.clone().requires_grad_()
+        h = inner(m["first"](x).tanh().reshape(N, *(shape or (16,))))
+        each = F.cross_entropy(m["last"](h.flatten(1)), Y, reduction="none", label_smoothing=0.1)
+        du, = torch.autograd.grad(each.sum(), x, create_graph=True)
+        return (each + ((du.square().sum(1) + 0.01).sqrt() - 1).square()).mean()
+
+    want = torch_losses(m, loss, SGD)
+    for ranks in (), ("distributed.ranks=2", "distributed.backend=loopback"):
+        if not ranks:
+            start = {name: np.load("initial.npz")[name] for name in np.load("initial.npz")}
+        np.savez("initial.npz", **start)
+        got, _, _ = graphrun(model, [*ranks, *keys])
+        compare(f"a gradient penalty, through {what}{', on 2 ranks' if ranks else ''}", [row["loss"] for row in got], want)
+
+
+def penalties():
+    relu = "  - h: {relu: h}"
+    norm = lambda make, *a, **k: {"norm": Last(make(*a, **k))}
+    image = lambda block, make, **more: (f"  - h: {{{block}}}", make, (4, 4, 1), more)
+    penalty("cross_entropy", "", {})
+    penalty("layer_norm", "  - h: {layer_norm: h, name: norm}\n" + relu, {"norm": nn.LayerNorm(16), "relu": nn.ReLU()})
+    penalty("rms_norm", "  - h: {rms_norm: h, name: norm}", {"norm": nn.RMSNorm(16, eps=1e-6)})
+    penalty("group_norm", "  - h: {group_norm: h, groups: 2, name: norm}", norm(nn.GroupNorm, 2, 4), (4, 4))
+    penalty("instance_norm", "  - h: {instance_norm: h, affine: true, name: norm}", norm(nn.InstanceNorm1d, 4, affine=True), (4, 4))
+    penalty("batch_norm", "  - h: {batch_norm: h, name: norm}\n" + relu, {"norm": nn.BatchNorm1d(16), "relu": nn.ReLU()})
+    penalty("batch_norm of images", "  - h: {batch_norm: h, name: norm}", norm(nn.BatchNorm2d, 4), (2, 2, 4))
+    penalty("running statistics", "  - h: {batch_norm: h, frozen: true, name: norm}", {"norm": nn.BatchNorm1d(16).eval()})
+    for word, max_pool, avg_pool, shape in (("1-D", nn.MaxPool1d, nn.AvgPool1d, (8, 2)), ("2-D", nn.MaxPool2d, nn.AvgPool2d, (4, 4, 1)),
+                                            ("3-D", nn.MaxPool3d, nn.AvgPool3d, (4, 2, 2, 1))):
+        penalty(f"max_pool, {word}", "  - h: {max_pool: h, kernel: 2, stride: 1}", {"pool": Last(max_pool(2, 1))}, shape)
+        penalty(f"avg_pool, {word}", "  - h: {avg_pool: h, kernel: 2, stride: 1}", {"pool": Last(avg_pool(2, 1))}, shape)
+    for word, attributes, make in (("conv1d", "out: 4, pad: 1", nn.Conv1d(2, 4, 3, padding=1)),
+                                   ("conv1d", "out: 4, pad: 2, dilation: 2, groups: 2", nn.Conv1d(2, 4, 3, padding=2, dilation=2, groups=2)),
+                                   ("conv_transpose1d", "out: 4, stride: 2, kernel: 3", nn.ConvTranspose1d(2, 4, 3, stride=2))):
+        penalty(f"{word} {attributes}", f"  - h: {{{word}: h, {attributes}, name: conv}}", {"conv": Last(make)}, (8, 2))
+    penalty("conv2d, by stride 2", "  - h: {conv2d: h, out: 3, stride: 2, pad: 1, name: conv}",
+            {"conv": Last(nn.Conv2d(4, 3, 3, stride=2, padding=1))}, (2, 2, 4))
+    penalty("conv3d", "  - h: {conv3d: h, out: 3, pad: 1, name: conv}", {"conv": Last(nn.Conv3d(2, 3, 3, padding=1))}, (2, 2, 2, 2))
+    heads = "  - q: {{reshape: h, shape: [n, 4, {0}, {1}]}}\n  - h: {{attention: [q, q, q]{2}}}"
+    penalty("attention", heads.format(2, 2, ""), {"attention": Attention(2)}, (4, 4))
+    penalty("causal attention", heads.format(1, 4, ", causal: true"), {"attention": Attention(1, True)}, (4, 4))
+
+
 def missing_labels():
     rows = list(csv.DictReader(open("tasks.csv")))
     table = lambda *names: torch.tensor([[float(row[name] or "nan") for name in names] for row in rows])
@@ -475,6 +580,7 @@ slopes("log_softmax", "tanh", nn.Tanh(), "  - u: {log_softmax: u}", lambda u: u.
 recurrent("lstm", nn.LSTM)
 recurrent("gru", nn.GRU)
 slopes("silu on 3 ranks", "silu", nn.SiLU(), ranks=RANKS)
+penalties()
 missing_labels()
 preferences()
 print(f"{passed} passed, {failed} failed, 0 skipped")

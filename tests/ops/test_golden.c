@@ -48,6 +48,7 @@ static const char *const elsewhere[][2] = {
     {"adafactor_moment", "test_optim"},
     {"adafactor_squares", "test_optim"},
     {"select_grad", "by the gradient of select, where a pass makes it"},
+    {"max_pool_pick", "by the gradient of a gradient: test_gradients"},
     {"pack", "its order is the processor's own: test_gemm, by_packed"},
     {"matmul_packed", "by_packed likewise, and every model with a loop"},
     {"dot_columns", "sums of a gradient that it returns: test_ops, gpu.norms"},
