@@ -90,12 +90,13 @@ bool gr_model_means_op(const gr_block *b, gr_conf *use) {
 gr_status gr_model_unknown_use(gr_build_context *a, const char *name, gr_loc loc) {
   int n = 0, n_ops = 0;
   while (gr_ops[n_ops]) n_ops++;
-  const char **known = GR_NEW(a->arena, const char *, a->n_blocks + n_ops + 4);
+  const char **known = GR_NEW(a->arena, const char *, a->n_blocks + n_ops + 5);
   for (int i = 0; i < a->n_blocks; i++)
     if (is_visible(a, &a->blocks[i])) known[n++] = a->blocks[i].name;
   for (int i = 0; i < n_ops; i++)
     if (!gr_op_is_internal(gr_ops[i])) known[n++] = gr_ops[i]->name;
-  known[n++] = "param", known[n++] = "scan", known[n++] = "gradient", known[n++] = "repeat";
+  known[n++] = "param", known[n++] = "scan", known[n++] = "gradient", known[n++] = "einsum";
+  known[n++] = "repeat";
   const gr_op *op = gr_op_find(name);
   gr_status s = op && gr_op_is_internal(op)
                     ? gr_fail(GR_ERR_CONFIG, loc, "op '%s' is graphrun's own, not for models", name)

@@ -68,6 +68,7 @@ static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
   if (!strcmp(what, "scan")) return gr_model_scan(a, use, out);
   if (!strcmp(what, "param")) return gr_model_make_param(a, use, out);
   if (!strcmp(what, "gradient")) return gr_model_gradient(a, use, out);
+  if (!strcmp(what, "einsum")) return gr_model_einsum(a, use, out);
   const gr_block *block;
   GR_TRY(gr_model_find_block(a, what, &block));
   if (block && !gr_model_means_op(block, use)) return gr_model_block(a, block, use, out);

@@ -289,6 +289,8 @@ GR_MUST_USE gr_status gr_model_declare(gr_build_context *, gr_conf *settings, gr
 // Builds a `gradient: [y, x]` node: the nodes of the backward pass from y to x (gradient.c). *out:
 // the gradient of the sum of y, in the shape of x.
 GR_MUST_USE gr_status gr_model_gradient(gr_build_context *, gr_conf *use, gr_binding *out);
+// Builds an `einsum` node: the ops that its equation stands for (einsum.c).
+GR_MUST_USE gr_status gr_model_einsum(gr_build_context *, gr_conf *use, gr_binding *out);
 // Creates the state of a parameter, whose path must be new, and sets its values (param.c).
 GR_MUST_USE gr_status gr_model_add_param(gr_build_context *, gr_model_param *, gr_binding *out);
 // Resolves the operands of a node, a name or a list of at most `most` names, or with `numbers` also

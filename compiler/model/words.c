@@ -194,7 +194,6 @@ static const struct {
     {"dice_loss", "sigmoid, mul, and sums over the axes of a sample make it"},
     {"drop_path",
      "dropout of ones, one for each sample: {fill: , shape: [n, 1], value: 1}, times x"},
-    {"einsum", "transpose, reshape and matmul make it"},
     {"expm1", "exp, and sub of 1 after it, make it"},
     {"fft", "a product with a matrix of sines and cosines makes it"},
     {"flip", "a scan with 'reverse: true' runs backwards"},

@@ -523,6 +523,43 @@ def penalties():
     penalty("causal attention", heads.format(1, 4, ", causal: true"), {"attention": Attention(1, True)}, (4, 4))
 
 
+EQUATIONS = (("bij,jk->bik", "n,3,4", "4,5"), ("bqhd,bkhd->bhqk", "n,3,2,4", "n,5,2,4"),
+             ("bhqk,bkhd->bqhd", "n,2,3,5", "n,5,2,4"), ("bi,bj->bij", "n,3", "n,4"), ("bi,bi->b", "n,3", "n,3"),
+             ("bij->bji", "n,3,4"), ("bij->b", "n,3,4"), ("bij,bjk,bkl->bil", "n,3,4", "n,4,2", "n,2,5"),
+             ("bi,ij,bj->b", "n,3", "3,4", "n,4"), ("bii->bi", "n,4,4"), ("bii->b", "n,4,4"), ("bii,ik->bk", "n,4,4", "4,3"),
+             ("...ij,...jk->...ik", "n,2,3,4", "n,2,4,5"), ("oi,bti->bto", "5,4", "n,3,4"), ("bchw,oc->bohw", "n,2,3,4", "5,2"),
+             ("bij,jk", "n,3,4", "4,5"), ("bti,bi->bt", "n,3,4", "n,1"), ("bij,kj->ikb", "n,3,4", "5,4"), ("bi,b->i", "n,3", "n"))
+
+
+def equations(ranks=()):
+    """Weights are trained through what an equation makes of them, or of values of each sample that they make."""
+    got, want = [], []
+    np.savez("points.npz", x=X.numpy())
+    for equation, *shapes in EQUATIONS:
+        r = np.random.RandomState(1)
+        sizes = [[N if s == "n" else int(s) for s in shape.split(",")] for shape in shapes]
+        each = [shape[0] == "n" for shape in shapes]
+        start = {f"w{k}": 0.3 * r.randn(*([D, int(np.prod(size[1:]))] if of_sample else size)).astype(np.float32)
+                 for k, (size, of_sample) in enumerate(zip(sizes, each))}
+        nodes = []
+        for k, (shape, of_sample) in enumerate(zip(shapes, each)):
+            nodes += [f"- a: {{param: [{', '.join(map(str, start[f'w{k}'].shape))}], name: w{k}}}"]
+            nodes += ["- a: {matmul: [x, a]}", f"- a: {{reshape: a, shape: [{shape}]}}"] if of_sample else []
+            nodes += [f"- a{k}: a"]
+        weights = [torch.tensor(w, requires_grad=True) for w in start.values()]
+        made = lambda: torch.einsum(equation, *((X @ w).reshape(size) if of_sample else w
+                                                for w, size, of_sample in zip(weights, sizes, each)))
+        loss = lambda _, __: 0.1 * made().square().mean()
+        nodes += [f"- y: {{einsum: [{', '.join(f'a{k}' for k in range(len(shapes)))}], equation: '{equation}'}}",
+                  "- y: {square: y}", f"- y: {{mean: y, axes: {list(range(made().dim()))}}}", "- y: {scale: y, by: 0.1}"]
+        np.savez("initial.npz", **start)
+        rows, _, _ = graphrun("inputs: {x: {shape: [n, 6]}}\nnodes:\n" + "".join(f"  {line}\n" for line in nodes) + "train: y\n",
+                              ["training.lr=1e-3", *ranks], "data.table.path=points.npz", steps=3)
+        got += [row["loss"] for row in rows]
+        want += torch_losses(None, loss, lambda _: optim.SGD(weights, 1e-3), steps=3)
+    compare(f"{len(EQUATIONS)} equations{' on 2 ranks' if ranks else ''}", got, want)
+
+
 def missing_labels():
     rows = list(csv.DictReader(open("tasks.csv")))
     table = lambda *names: torch.tensor([[float(row[name] or "nan") for name in names] for row in rows])
@@ -581,6 +618,8 @@ recurrent("lstm", nn.LSTM)
 recurrent("gru", nn.GRU)
 slopes("silu on 3 ranks", "silu", nn.SiLU(), ranks=RANKS)
 penalties()
+equations()
+equations(["distributed.ranks=2", "distributed.backend=loopback"])
 missing_labels()
 preferences()
 print(f"{passed} passed, {failed} failed, 0 skipped")

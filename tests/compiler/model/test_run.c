@@ -294,10 +294,97 @@ static void gradients(void) {
   close_run(&r);
 }
 
+// ---- Sums of products by letters ---------------------------------------------------------------
+
+typedef struct equation {
+  const char *text, *x[2];  // x or s, or both
+} equation;
+
+static int size_of(char letter) {
+  return letter == 'n' || letter == 'm' ? N : letter == 't' || letter == 'u' ? T : C;
+}
+
+// An element of an operand, at the values that its letters have.
+static double element(const char *name, const char *letters, const int *value) {
+  const int *v = value;
+  return *name == 'x' ? x_at(v[(int)letters[0]], v[(int)letters[1]])
+                      : s_at(v[(int)letters[0]], v[(int)letters[1]], v[(int)letters[2]]);
+}
+
+// The sum as it is defined: over all values of all letters.
+static void sum_up(const equation *e, double *out) {
+  const char *second = strchr(e->text, ',') ? strchr(e->text, ',') + 1 : NULL;
+  const char *to = strchr(e->text, '>') + 1;
+  int value[128] = {0};
+  for (bool more = true; more;) {
+    int place = 0;
+    for (const char *c = to; *c; c++) place = place * size_of(*c) + value[(int)*c];
+    out[place] += element(e->x[0], e->text, value) * (second ? element(e->x[1], second, value) : 1);
+    more = false;
+    for (char c = 'a'; c <= 'z' && !more; c++) {
+      if (!memchr(e->text, c, (size_t)(to - e->text))) continue;
+      more = ++value[(int)c] < size_of(c);
+      if (!more) value[(int)c] = 0;
+    }
+  }
+}
+
+static void check_equation(const equation *e) {
+  double want[N * T * C * N * T] = {0};
+  char nodes[256];
+  snprintf(nodes, sizeof nodes, "  - y: {einsum: [%s%s%s], equation: '%s'}\npredict: {y: y}\n",
+           e->x[0], e->x[1] ? ", " : "", e->x[1] ? e->x[1] : "", e->text);
+  ran r = run(nodes);
+  const float *y = result(&r, "predict.y");
+  sum_up(e, want);
+  int n = 1;
+  for (const char *c = strchr(e->text, '>') + 1; *c; c++) n *= size_of(*c);
+  for (int i = 0; i < n; i++)
+    CHECK(fabs(y[i] - want[i]) < 1e-4, "%s, %d: %g, not %g", e->text, i, (double)y[i], want[i]);
+  close_run(&r);
+}
+
+static void einsums(void) {
+  static const equation equations[] = {
+      {"nc,nc->n", {"x", "x"}},      {"nc,nd->ncd", {"x", "x"}},
+      {"ntc,nc->nt", {"s", "x"}},    {"nc,ntc->nt", {"x", "s"}},
+      {"ntc,nuc->ntu", {"s", "s"}},  {"ntc,ntd->ncd", {"s", "s"}},
+      {"ntc,muc->ntmu", {"s", "s"}}, {"ntc,mc->nmt", {"s", "x"}},
+      {"ntc->nct", {"s"}},           {"ntc->n", {"s"}},
+      {"ntc,nuc->n", {"s", "s"}},    {"ntc,ntc->nt", {"s", "s"}},
+      {"ntc,nuc->nuct", {"s", "s"}}, {"ntc,nud->nt", {"s", "s"}},
+  };
+  for (size_t i = 0; i < sizeof equations / sizeof *equations; i++) check_equation(&equations[i]);
+  // Diagonals, and axes that dots stand for.
+  ran r =
+      run("  - z: {einsum: [s, s], equation: 'ntc,nuc->ntu'}\n"
+          "  - y: {einsum: z, equation: 'ntt->nt'}\n"
+          "  - w: {einsum: z, equation: 'ntt->n'}\n"
+          "  - v: {einsum: [z, s], equation: 'ntt,ntc->nc'}\n"
+          "  - u: {einsum: [s, s], equation: '...c,...c->...'}\n"
+          "predict: {y: y, w: w, v: v, u: u}\n");
+  const float *y = result(&r, "predict.y"), *w = result(&r, "predict.w"),
+              *v = result(&r, "predict.v"), *u = result(&r, "predict.u");
+  for (int n = 0; n < N; n++) {
+    double trace = 0, all[C] = {0};
+    for (int t = 0; t < T; t++) {
+      double square = 0;
+      for (int c = 0; c < C; c++) square += s_at(n, t, c) * s_at(n, t, c);
+      CHECK(fabs(y[n * T + t] - square) < 1e-5, "diagonal %d %d", n, t);
+      CHECK(fabs(u[n * T + t] - square) < 1e-5, "dots %d %d", n, t);
+      trace += square;
+      for (int c = 0; c < C; c++) all[c] += square * s_at(n, t, c);
+    }
+    CHECK(fabs(w[n] - trace) < 1e-4, "trace %d", n);
+    for (int c = 0; c < C; c++) CHECK(fabs(v[n * C + c] - all[c]) < 1e-4, "with it %d %d", n, c);
+  }
+  close_run(&r);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"broadcasting", broadcasting}, {"listed_values", listed_values},
              {"ones_are_stretched", ones_are_stretched}, {"sums_forwards", sums_forwards},
              {"sums_backwards", sums_backwards}, {"lstm_forwards", lstm_forwards},
              {"lstm_backwards", lstm_backwards}, {"draws_anew", draws_anew},
-             {"gradients", gradients});
+             {"gradients", gradients}, {"einsums", einsums});
 }
