@@ -232,7 +232,7 @@ static const char kinds[] = "the kind of project, or the first:"
 static const gr_flag own_flags[] = {
     {"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data), kinds},
     {"--from", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, user_data),
-     "for your own data: a table or a folder of them, a folder of images, recordings, videos or "
+     "for your own data: a table or a folder of them, arrays, a folder of images, recordings, videos or "
      "texts by class, of images with masks or of recordings with texts, a list, a text or a "
      "manifest"},
     {"--label", NULL, "COLUMN", GR_FLAG_TEXT, offsetof(options, label),

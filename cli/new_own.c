@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/json.h"
+#include "cli/new_arrays.h"
 #include "cli/new_columns.h"
 #include "cli/new_edit.h"
 #include "cli/new_folders.h"
@@ -274,6 +275,8 @@ static gr_status look_at_folder(gr_new_own *o, const char *given) {
   if (images) return GR_OK;
   GR_TRY(look_at_tables(o, path, &recordings));
   if (recordings) return GR_OK;
+  GR_TRY(gr_new_find_arrays(o, path, &recordings));
+  if (recordings) return GR_OK;
   GR_TRY(gr_new_say_files(o->arena, path, &files));
   return gr_hint(
       gr_fail(
@@ -318,6 +321,7 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
   if (gr_is_dir(path)) return look_at_folder(o, path);
   GR_TRY(look_at_metadata(o, path, &found));
   if (found) return GR_OK;
+  if (gr_new_is_arrays(path)) return gr_new_find_arrays(o, path, &found);
   const gr_source_ending *ending;
   const gr_source_ops *source = gr_source_of_file(path, &ending);
   if (source && !ending->text && !is_of(path, ".parquet")) source = NULL;
@@ -334,11 +338,6 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
     gr_text_put(&o->said, "a text\n");
     return GR_OK;
   }
-  if (is_of(path, ".npz") || is_of(path, ".npy"))
-    return gr_hint(
-        gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                "--from: '%s' has arrays, and there is no project for these", given),
-        "a configuration of your own, of the source `table`: configs/digits.yaml is one");
   if (!gr_source_of_file(path, NULL) && gr_new_is_table(o->arena, path))
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                            "--from: '%s' has the rows of a table, and is not called as one", given),
@@ -347,7 +346,8 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
       "its name says so, once it is unpacked: a table (.csv, .tsv, .jsonl, .arff, "
       ".parquet; of a spreadsheet "
-      "its CSV), series (.ts), a folder with a folder of images or recordings for each "
+      "its CSV), arrays (.npz, .npy), series (.ts), a folder with a folder of images or recordings "
+      "for each "
       "class, a list of images, videos or recordings (.csv with path and label) or of "
       "recordings with their texts, a text (.txt, .md) or a manifest of recordings (.jsonl)");
 }

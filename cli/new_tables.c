@@ -2,17 +2,26 @@
 #include "cli/new_tables.h"
 #include <math.h>
 
-void gr_new_set_scale(gr_new_own *o, const char *params, const gr_csv *t, int label) {
-  const gr_column *c = &t->columns[label];
-  double mean = 0, square = 0, n = 0;
-  for (uint32_t i = 0; i < t->rows; i++) {
-    double y = c->type == GR_COLUMN_INT ? (double)c->ints[i] : c->floats[i], away = y - mean;
-    if (gr_csv_missing(t, i, label) || !isfinite(y)) continue;
-    mean += away / ++n, square += away * (y - mean);
+void gr_new_set_scale_of(gr_new_own *o, const char *params, const double *y, size_t n) {
+  double mean = 0, square = 0, seen = 0;
+  for (size_t i = 0; i < n; i++) {
+    double away = y[i] - mean;
+    if (!isfinite(y[i])) continue;
+    mean += away / ++seen, square += away * (y[i] - mean);
   }
-  double deviation = n > 0 && square > 0 ? sqrt(square / n) : 1;
+  double deviation = seen > 0 && square > 0 ? sqrt(square / seen) : 1;
   gr_new_set(o, "params",
              gr_arena_printf(o->arena, "{%s, center: %.7g, scale: %.4g}", params, mean, deviation));
+}
+
+void gr_new_set_scale(gr_new_own *o, const char *params, const gr_csv *t, int label) {
+  const gr_column *c = &t->columns[label];
+  double *y = GR_NEW(o->arena, double, t->rows + 1);
+  for (uint32_t i = 0; i < t->rows; i++) {
+    y[i] = c->type == GR_COLUMN_INT ? (double)c->ints[i] : c->floats[i];
+    if (gr_csv_missing(t, i, label)) y[i] = NAN;
+  }
+  gr_new_set_scale_of(o, params, y, t->rows);
 }
 
 const char gr_new_is_class[] = "label_is: class   # not a number";

@@ -1,6 +1,6 @@
 add_library(test_data_fixture OBJECT runtime/data/fixture.c)
 target_link_libraries(test_data_fixture PRIVATE gr_data)
-foreach(name files audio features vocab manifest data order loader batches loader_errors loader_stop asterisk table_files table_mapping table_csv table_format table_kinds table table_corners series texts corpus video decoder tokenizer
+foreach(name files audio features vocab manifest data order loader batches loader_errors loader_stop asterisk idx table_files table_mapping table_csv table_format table_kinds table table_corners series texts corpus video decoder tokenizer
         transform transform_values transform_frames series_transforms
         picture image masks join preview sampler video_compressed market corners parquet shard packed recordings archive)
   add_executable(test_data_${name} runtime/data/test_${name}.c $<TARGET_OBJECTS:test_data_fixture>)

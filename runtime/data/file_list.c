@@ -281,6 +281,7 @@ gr_table_use gr_file_list_use(const char *name) {
                {"dev", GR_TABLE_VALIDATES},   {"valid", GR_TABLE_VALIDATES},
                {"test", GR_TABLE_OTHER},      {"testing", GR_TABLE_OTHER},
                {"submission", GR_TABLE_OTHER}};
+  if (!strncasecmp(name, "t10k", 4)) return GR_TABLE_OTHER;  // MNIST's
   for (size_t n; *name; name += n ? n : 1) {
     for (n = 0; isalpha((unsigned char)name[n]) && !begins_word(name, n);) n++;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -12,9 +12,9 @@ const gr_source_ops *gr_source_named(const char *name) {
 }
 
 const gr_source_ending *gr_source_reads(const gr_source_ops *ops, const char *path) {
-  const char *dot = strrchr(path, '.');
-  for (const gr_source_ending *e = ops->endings; dot && e->ending; e++)
-    if (!strcasecmp(dot, e->ending)) return e;
+  size_t n = strlen(path), m;
+  for (const gr_source_ending *e = ops->endings; e->ending; e++)
+    if (n >= (m = strlen(e->ending)) && !strcasecmp(path + n - m, e->ending)) return e;
   return NULL;
 }
 

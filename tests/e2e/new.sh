@@ -253,7 +253,7 @@ expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -
 expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
 expect "... what has no kind" 2 "not known what .*hook.lua" "a table \\(.csv" -- "$graphrun" new own/lua --from=made/table/hook.lua
-expect "... arrays" 2 "'x.npz' has arrays, and there is no project for these" "hint: a configuration of your own, .*: configs/digits.yaml is one" -- sh -c ': >x.npz; exec "$@"' sh "$graphrun" new own/arrays --from=x.npz
+expect "... arrays that are none" 66 "'.*/x.npz' is no .npz file" "hint: an .npz file is what numpy.savez writes" -- sh -c ': >x.npz; exec "$@"' sh "$graphrun" new own/arrays --from=x.npz
 expect "... a folder without classes" 2 "no two folders of images, of recordings or of videos" -- "$graphrun" new own/flat --from=made/image/images/circle
 other=env # root reads everything
 [ "$(id -u)" != 0 ] || other="setpriv --reuid=65534 --regid=65534 --clear-groups"

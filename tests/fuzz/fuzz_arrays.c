@@ -1,8 +1,9 @@
-// fuzz_arrays.c - any bytes are a table (CSV), NumPy's array or archive, or an error; and every
-// value of what is read can be taken.
+// fuzz_arrays.c - any bytes are a table (CSV), NumPy's array or archive, IDX, or an error; and
+// every value of what is read can be taken.
 #include "fuzz_file.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/npy.h"
+#include "runtime/data/table/idx.h"
 #include "runtime/data/table/npz.h"
 
 // Deflate packs a byte 1032 times, and big-endian values are copied.
@@ -41,9 +42,9 @@ static gr_status read_npz(gr_arena *a, const char *path) {
   return GR_OK;
 }
 
-static gr_status read_npy(gr_arena *a, const uint8_t *data, size_t size) {
+static gr_status read_array(gr_arena *a, bool npy, const uint8_t *data, size_t size) {
   gr_array x;
-  GR_TRY(gr_npy_parse(a, "input", "x", data, size, &x));
+  GR_TRY((npy ? gr_npy_parse : gr_idx_parse)(a, "input", "x", data, size, &x));
   take_values(a, &x);
   return GR_OK;
 }
@@ -52,7 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gr_arena *a = gr_arena_create();
   fuzz_file f = fuzz_file_make(data, size);
   bool npy = size > 5 && !memcmp(data, "\x93NUMPY", 6), npz = size > 1 && !memcmp(data, "PK", 2);
-  fuzz_print(npy ? read_npy(a, data, size) : npz ? read_npz(a, f.path) : read_csv(a, f.path));
+  bool idx = size > 2 && (!memcmp(data, "\x1f\x8b", 2) || !memcmp(data, "\0\0", 2));
+  fuzz_print(npy || idx ? read_array(a, npy, data, size)
+             : npz      ? read_npz(a, f.path)
+                        : read_csv(a, f.path));
   fuzz_file_close(&f);
   gr_arena_destroy(a);
   return 0;

@@ -8,6 +8,7 @@
 #include "runtime/data/npy.h"
 #include "runtime/data/parquet/parquet.h"
 #include "runtime/data/source.h"
+#include "runtime/data/table/idx.h"
 
 // The file's name without folder and extension.
 static const char *stem(gr_arena *a, const char *path) {
@@ -82,12 +83,13 @@ static gr_status open_npz(gr_arena *a, const char *path, gr_columns *c, gr_npz *
   return GR_OK;
 }
 
-static gr_status open_npy(gr_arena *a, const char *path, gr_columns *c, gr_mapping *m) {
-  GR_TRY(gr_mapping_open(path, m));
+// Of .npy, or of IDX.
+static gr_status open_array(gr_arena *a, const char *path, bool npy, gr_columns *c, gr_mapping *m) {
   gr_table_column *to = gr_columns_room(a, c, 1);
-  *to = (gr_table_column){.name = stem(a, path)};
+  *to = (gr_table_column){.name = npy ? stem(a, path) : gr_idx_name(a, path)};
   c->n++;
-  return gr_npy_parse(a, path, to->name, m->data, m->bytes, &to->values);
+  GR_TRY(gr_mapping_open(path, m));
+  return (npy ? gr_npy_parse : gr_idx_parse)(a, path, to->name, m->data, m->bytes, &to->values);
 }
 
 static gr_status unknown_kind(const char *path) {
@@ -104,8 +106,8 @@ static gr_status unknown_kind(const char *path) {
 
 static gr_status open_arrays(gr_arena *a, const char *path, gr_columns *c, int file) {
   const gr_source_ending *e = gr_source_reads(&gr_source_table, path);
-  return strcmp(e->ending, ".npz") ? open_npy(a, path, c, &c->maps[file])
-                                   : open_npz(a, path, c, &c->npz[file]);
+  if (!strcmp(e->ending, ".npz")) return open_npz(a, path, c, &c->npz[file]);
+  return open_array(a, path, !strcmp(e->ending, ".npy"), c, &c->maps[file]);
 }
 
 // ---- Arrays of several files --------------------------------------------------------------------
@@ -246,7 +248,8 @@ static bool is_word(const char *word, size_t n, const char *const *words) {
 static gr_split split_of_name(gr_arena *a, const char *name, const char **plain) {
   static const char separators[] = "_-. ";
   static const char *const train[] = {"train", "training", NULL};
-  static const char *const other[] = {"test", "testing", "val", "valid", "validation", "dev", NULL};
+  static const char *const other[] = {"test", "testing",    "val", "valid",
+                                      "t10k", "validation", "dev", NULL};  // t10k: MNIST's
   for (const char *word = name; *word;) {
     size_t n = strcspn(word, separators);
     bool trains = is_word(word, n, train);

@@ -145,13 +145,16 @@ void gr_npz_close(gr_npz *z) {
 // ---- A member -----------------------------------------------------------------------------------
 
 #ifdef GR_HAVE_ZLIB
-// Raw deflate (RFC 1951), without header or trailer. zlib counts in 32 bits, so data is passed in
-// chunks.
-static bool inflate_all(const unsigned char *source, uint64_t packed, unsigned char *target,
-                        uint64_t size) {
+// Deflate expands a byte to at most 1032 (zlib's "Maximum Compression Factor").
+static bool is_plausible(uint64_t packed, uint64_t size) { return size / 1040 <= packed + 1; }
+
+// window: of zlib's inflateInit2: raw deflate (RFC 1951), without header or trailer, or gzip. zlib
+// counts in 32 bits, so data is passed in chunks.
+static bool inflate_all(int window, const unsigned char *source, uint64_t packed,
+                        unsigned char *target, uint64_t size) {
   enum { PIECE = 16 << 20 };
   z_stream s = {.next_in = (Bytef *)(uintptr_t)source, .next_out = target};
-  if (inflateInit2(&s, -MAX_WBITS) != Z_OK) return false;
+  if (inflateInit2(&s, window) != Z_OK) return false;
   int code = Z_OK;
   uint64_t in = packed, out = size;
   while (code == Z_OK && !gr_stop_due()) {
@@ -171,18 +174,37 @@ static bool same_crc(const unsigned char *p, uint64_t n, uint32_t want) {
 
 static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *packed) {
   if (m->bytes) return GR_OK;
-  // Deflate expands a byte to at most 1032 (zlib's "Maximum Compression Factor").
-  if (m->size / 1040 > m->packed + 1 || !(m->bytes = malloc(m->size + 1)))
+  if (!is_plausible(m->packed, m->size) || !(m->bytes = malloc(m->size + 1)))
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the %llu bytes of '%s' in '%s'",
                    (unsigned long long)m->size, m->name, z->path);
-  if (inflate_all(packed, m->packed, m->bytes, m->size)) return GR_OK;
+  if (inflate_all(-MAX_WBITS, packed, m->packed, m->bytes, m->size)) return GR_OK;
   free(m->bytes);
   m->bytes = NULL;
   GR_TRY(gr_stop_check());
   return gr_fail(GR_ERR_DATA, GR_NOWHERE,
                  "the member '%s' of '%s' is damaged: it cannot be unpacked", m->name, z->path);
 }
+
+// The last 4 bytes are the unpacked size (RFC 1952), of one member of less than 4 GiB.
+gr_status gr_npz_unpack_gzip(gr_arena *a, const char *path, const unsigned char *packed, size_t n,
+                             const unsigned char **out, size_t *size) {
+  enum { LEAST = 18, SIZE = 4 };
+  *size = n < LEAST ? 0 : read_number(packed + n - SIZE, SIZE);
+  unsigned char *bytes = n >= LEAST && is_plausible(n, *size) ? gr_arena_alloc(a, *size + 1) : NULL;
+  *out = bytes;
+  if (bytes && inflate_all(MAX_WBITS + 16, packed, n, bytes, *size)) return GR_OK;
+  GR_TRY(gr_stop_check());
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is damaged: it cannot be unpacked", path),
+                 "copy it again, or unpack it: gunzip FILE");
+}
 #else
+gr_status gr_npz_unpack_gzip(gr_arena *a, const char *path, const unsigned char *packed, size_t n,
+                             const unsigned char **out, size_t *size) {
+  (void)a, (void)packed, (void)n, (void)out, (void)size;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                         "'%s' is compressed, and graphrun is built without zlib", path),
+                 "unpack it: gunzip FILE; or build with zlib (zlib1g-dev)");
+}
 static bool same_crc(const unsigned char *p, uint64_t n, uint32_t want) {
   return (void)p, (void)n, (void)want, true;
 }

@@ -30,5 +30,8 @@ void gr_npz_close(gr_npz *);  // after its arrays; may be closed twice
 // it is deflated, which needs zlib. Its checksum is compared if it has at most GR_NPZ_CHECKED
 // bytes. Fails as above; *out lives until gr_npz_close.
 GR_MUST_USE gr_status gr_npz_read(gr_npz *, const char *name, gr_array *out);
+// Unpacks the bytes of a file of gzip into the arena, which needs zlib. Fails with GR_ERR_DATA.
+GR_MUST_USE gr_status gr_npz_unpack_gzip(gr_arena *, const char *path, const unsigned char *packed,
+                                         size_t n, const unsigned char **out, size_t *size);
 
 #define GR_NPZ_CHECKED (UINT64_C(1) << 30)
