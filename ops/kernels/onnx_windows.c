@@ -174,6 +174,41 @@ static int pool_parts(gr_onnx_reading *r, const gr_op *op, int x, const gr_read_
   return GR_READ_TWO(r, &gr_op_mul, y, factor);
 }
 
+// Along an axis the maxima of windows with gaps, of all that are inside of it and its padding: of
+// slices that begin where a window's elements are. The window has one element then.
+static int spaced(gr_onnx_reading *r, int x, int i, gr_read_windows *w) {
+  int64_t before[GR_READ_CHOICES], after[GR_READ_CHOICES], size[GR_READ_CHOICES];
+  int64_t reach = missing(w, i, 1);
+  if (!can_pad(r, w->pad[i], w->after[i])) return 0;
+  if (w->kernel[i] < 1 || w->kernel[i] > 64 || reach > INT32_MAX)
+    gr_read_refuse(r, "has windows of %lld elements, %lld apart", (long long)w->kernel[i],
+                   (long long)w->dilation[i]);
+  gr_read_same(before, w->pad[i]), gr_read_same(after, w->after[i]);
+  if (*before || *after) x = gr_read_pad_with(r, x, 1 + i, before, after, "-3.4028235e38");
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++)
+    if ((size[c] = r->vars[x].type[c].dim[1 + i] - reach) < 1)
+      gr_read_refuse(r, "has windows that reach beyond an axis");
+  int y = 0;
+  for (int64_t k = 0; k < w->kernel[i] && !r->err; k++) {
+    gr_read_same(before, k * w->dilation[i]);
+    int part = gr_read_slice(r, x, 1 + i, before, size);
+    y = k ? GR_READ_TWO(r, &gr_op_max, y, part) : part;
+  }
+  w->kernel[i] = w->dilation[i] = 1, w->pad[i] = w->after[i] = 0;
+  return y;
+}
+
+// x, of which windows have no gaps any more.
+static int without_gaps(gr_onnx_reading *r, int x, bool maxima, bool ceil, gr_read_windows *w) {
+  for (int i = 0; i < w->axes && !r->err; i++) {
+    if (w->dilation[i] == 1) continue;
+    if (!maxima) gr_read_refuse(r, "has windows with gaps (dilations)");
+    if (ceil) gr_read_refuse(r, "has windows with gaps (dilations), and ceil_mode=1");
+    x = r->err ? 0 : spaced(r, x, i, w);
+  }
+  return x;
+}
+
 void gr_read_pool(gr_onnx_reading *r, const gr_op *op, const char *count_include_pad) {
   gr_read_windows w;
   int64_t more[GR_MAX_RANK] = {0};
@@ -181,14 +216,9 @@ void gr_read_pool(gr_onnx_reading *r, const gr_op *op, const char *count_include
   bool ceil = gr_read_int(r, "ceil_mode", 0), uneven = false;
   gr_read_only(r, "storage_order", 0);
   if (r->err || !gr_read_window(r, x, axes, NULL, &w)) return;
-  for (int i = 0; i < axes; i++) {
-    if (w.dilation[i] != 1) {
-      gr_read_refuse(r, "has windows with gaps (dilations)");
-      r->err = gr_hint(r->err, "in the model, write F.unfold(x, kernel, dilation), and its amax");
-    }
-    uneven |= w.pad[i] != w.after[i];
-  }
-  bool wider = ceil && extends(r, x, &w, more),
+  x = without_gaps(r, x, !count_include_pad, ceil, &w);
+  for (int i = 0; i < axes; i++) uneven |= w.pad[i] != w.after[i];
+  bool wider = !r->err && ceil && extends(r, x, &w, more),
        padding = count_include_pad && *count_include_pad == 't';
   if (r->err) return;
   if (count_include_pad && (wider || (uneven && !padding))) {

@@ -365,8 +365,15 @@ static void first_states(void) {
 }
 
 static void pooling_with_gaps(void) {
-  CHECK_FILES({"x f32[n,3,9,9]\nMaxPool x -> y kernel_shape=3,3 dilations=2,2", "windows with gaps",
-               GR_ERR_UNSUPPORTED},
+#define GAPS(rest) "x f32[n,3,9,9]\nMaxPool x -> y kernel_shape=3,3 " rest
+  CHECK_FILES({GAPS("dilations=2,2"), "slice: x, axis: 1, from: 4, size: 5}", 0},
+              {GAPS("dilations=2,2"), "max_pool: max_4, kernel: 1, stride: 1", 0},
+              {GAPS("dilations=1,3 strides=2,2"), "kernel: [3, 1], stride: 2, pad: 0}", 0},
+              {GAPS("dilations=2,1 pads=2,1,2,1"), "concat: [y_2, x, y_2], axis: 1}", 0},
+              {GAPS("dilations=2,2 ceil_mode=1"), "and ceil_mode=1", GR_ERR_UNSUPPORTED},
+              {GAPS("dilations=5,1"), "reach beyond an axis", GR_ERR_UNSUPPORTED},
+              {"x f32[n,3,9,9]\nAveragePool x -> y kernel_shape=3,3 dilations=2,2",
+               "windows with gaps", GR_ERR_UNSUPPORTED},
               {"x f32[n,3,9,9]\nMaxPool x -> y kernel_shape=3,3 dilations=1,1", "max_pool: x", 0});
 }
 
