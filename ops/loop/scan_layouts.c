@@ -7,22 +7,25 @@
 //
 // A replicated value that is repeated along a new first axis, such as a position for all rows, can
 // be made in either layout (EITHER): its first use decides, and splits it if it may, with a
-// constant that is used beside it, such as the lengths of rows.
+// constant that is used beside it, such as the lengths of rows. What is computed of a constant
+// alone, such as its dropout, does not say whether it has a batch's rows: if it does not fit as
+// whole, constants are split that may be.
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
 
-enum { UNKNOWN = -3, EITHER = -4, NO_FIT = 1000 };
+enum { UNKNOWN = -3, EITHER = -4, ROWS = -5, NO_FIT = 1000 };  // ROWS: unknown, rather split
 
 // Whether the first axis may be the batch's: one of a single element, such as the position of the
 // step, is not divided among ranks.
 static bool has_rows(const gr_type *t) { return t->rank && t->dim[0] != 1; }
 
 // The cost of using v with placement `wants`; NO_FIT if its known placement differs or a leaf
-// cannot have it. Replicate is preferred, except for carries, which prefer the batch axis.
+// cannot have it. Replicate is preferred, except for carries and ROWS, which prefer the batch axis.
 static int cost_of(const gr_scan *s, gr_val v, gr_axis_placement known, gr_axis_placement wants) {
   const gr_graph *g = s->body;
   if (known == UNKNOWN && wants == 0 && !has_rows(&gr_at(g, v)->type)) return NO_FIT;
   if (known == EITHER) return wants == 0 ? 0 : wants == GR_REPLICATE ? 2 : NO_FIT;
+  if (known == ROWS) return wants == 0 ? 0 : wants == GR_REPLICATE ? 1 : NO_FIT;
   if (known != UNKNOWN) return known == wants ? 0 : NO_FIT;
   if (wants > 0) return NO_FIT;
   if (gr_scan_is_seq(s, v.id)) return wants == 0 ? 0 : wants == GR_REPLICATE ? 2 : NO_FIT;
@@ -74,18 +77,24 @@ static bool choose_rule(const gr_scan *scan, const gr_node *n, gr_axis_placement
   return best >= 0;
 }
 
-// Whether every node has a rule, with all sequences split or not.
-static bool try_layouts(const gr_scan *s, bool all_split, gr_axis_placement *lay) {
+// Whether every node has a rule, with all sequences split or not, and constants that are `rows` or
+// UNKNOWN.
+static bool try_layouts(const gr_scan *s, bool all_split, gr_axis_placement rows,
+                        gr_axis_placement *lay) {
   const gr_graph *g = s->body;
   uint32_t leaves = gr_graph_leaves(g);
-  for (uint32_t i = 1; i <= leaves; i++)
-    lay[i] = gr_scan_is_seq(s, i) && !g->values[i].type.rank ? GR_REPLICATE
-             : gr_scan_is_seq(s, i) && all_split             ? 0
-                                                             : UNKNOWN;
+  for (uint32_t i = 1; i <= leaves; i++) {
+    const gr_value *v = &g->values[i];
+    bool seq = gr_scan_is_seq(s, i), constant = !seq && v->role != GR_STATE;
+    lay[i] = seq && !v->type.rank             ? GR_REPLICATE
+             : seq && all_split               ? 0
+             : constant && has_rows(&v->type) ? rows
+                                              : UNKNOWN;
+  }
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (!choose_rule(s, &g->nodes[i], lay)) return false;
   for (uint32_t i = 1; i < g->n_values; i++)
-    if (lay[i] == UNKNOWN || lay[i] == EITHER) lay[i] = GR_REPLICATE;
+    if (lay[i] <= UNKNOWN) lay[i] = GR_REPLICATE;
   for (int k = 0; k < s->n_carry; k++) {
     gr_val c = gr_scan_carry(s, k);
     if (lay[c.id] != lay[gr_at(g, c)->next.id]) return false;
@@ -96,5 +105,6 @@ static bool try_layouts(const gr_scan *s, bool all_split, gr_axis_placement *lay
 }
 
 bool gr_scan_layouts(const gr_scan *s, gr_axis_placement *lay) {
-  return try_layouts(s, true, lay) || try_layouts(s, false, lay);
+  return try_layouts(s, true, UNKNOWN, lay) || try_layouts(s, true, ROWS, lay) ||
+         try_layouts(s, false, UNKNOWN, lay);
 }
