@@ -137,9 +137,11 @@ static bool is_adapted(const gr_build_context *a, const char *layer) {
   return false;
 }
 
-// Whether node n reads v other than as the weight of a linear layer; loops are not looked into.
+// Whether node n reads v other than as the weight of a linear layer, or in the gradient of one that
+// the model asks for, which is then also of its adapter; loops are not looked into.
 static bool reads_otherwise(const gr_node *n, gr_val v) {
   const struct matmul *attr = n->op == &gr_op_matmul ? n->attr : NULL;
+  if (n->created_by == gr_model_gradient_maker) return false;
   for (int k = 0; k < n->n_in; k++)
     if (n->in[k].id == v.id && !gr_op_has_body(n->op) && !(attr && k == 1 && attr->tb && !attr->ta))
       return true;

@@ -6,6 +6,8 @@
 #include "compiler/model/parts.h"
 #include "ops/ops.h"
 
+const char gr_model_gradient_maker[] = "gradient";
+
 // Which values of a graph depend on x and are what y depends on.
 static bool *between(const gr_graph *g, gr_val y, gr_val x) {
   bool *from_x = GR_NEW(g->tables, bool, g->n_values), *live = GR_NEW(g->tables, bool, g->n_values);
@@ -46,11 +48,11 @@ static gr_status backward(gr_builder *b, gr_val y, gr_val x, gr_val *out) {
 static gr_status differentiate(gr_build_context *a, gr_val y, gr_val x, gr_val *out) {
   gr_builder *b = gr_model_builder(a);
   const gr_loc loc = b->loc;
-  const char *scope = b->scope;
+  const char *scope = b->scope, *self = b->created_by;
   y = with_residuals(b, y, x);
-  b->loc = loc, b->scope = scope;
+  b->loc = loc, b->scope = scope, b->created_by = gr_model_gradient_maker;
   gr_status s = b->err ? GR_OK : backward(b, y, x, out);
-  b->loc = loc, b->scope = scope;
+  b->loc = loc, b->scope = scope, b->created_by = self;
   gr_status stuck = gr_model_take_error(a);  // it may be the same
   return s ? s : stuck;
 }

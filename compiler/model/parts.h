@@ -291,6 +291,7 @@ GR_MUST_USE gr_status gr_model_declare(gr_build_context *, gr_conf *settings, gr
 GR_MUST_USE gr_status gr_model_gradient(gr_build_context *, gr_conf *use, gr_binding *out);
 // Builds an `einsum` node: the ops that its equation stands for (einsum.c).
 GR_MUST_USE gr_status gr_model_einsum(gr_build_context *, gr_conf *use, gr_binding *out);
+extern const char gr_model_gradient_maker[];  // `created_by` of its nodes: "gradient"
 // Creates the state of a parameter, whose path must be new, and sets its values (param.c).
 GR_MUST_USE gr_status gr_model_add_param(gr_build_context *, gr_model_param *, gr_binding *out);
 // Resolves the operands of a node, a name or a list of at most `most` names, or with `numbers` also

@@ -79,6 +79,38 @@ expect "each is a folder of its own" 0 "^both/first: 2 tensors" "^both/second: 4
 expect "a part of the model may be trained, too" 0 "^parameters  1,088 trained numbers" -- \
   "$graphrun" plan small.yaml "model.lora={match:'*.{q,k,v,o}',rank:4,also:[body.norm.*]}"
 
+# ---- Layers of which the model takes a gradient -----------------------------------------------------
+
+awk 'BEGIN { srand(1); print "a,b,y"; for (i = 0; i < 64; i++) { a = rand(); b = rand(); print a "," b "," a * b } }' >slopes.csv
+cat >slope.yaml <<'YAML'
+inputs:
+  x: {shape: [n, c]}
+  y: {shape: [n]}
+nodes:
+  - h: {linear: x, out: 8, name: first}
+  - h: {tanh: h}
+  - e: {linear: h, out: 1, name: second}
+  - g: {gradient: [e, x]}
+  - g: {mean: g, axes: [1]}
+  - loss: {mse: [g, y]}
+train: loss
+YAML
+cat >slopes.yaml <<'YAML'
+model: {graph: slope.yaml}
+data: {source: table, table: {path: slopes.csv, label: y}, validation_fraction: 0.2}
+training: {batch_size: 8, lr: 1e-2, max_epochs: 2, eval_every: 1, seed: 1}
+checkpoint: {every_steps: 1, keep_last: 20}
+distributed: {ranks: 1}
+YAML
+expect "adapters of layers of which the model takes a gradient" 0 -- \
+  "$graphrun" slopes.yaml "model.lora={match:'*',rank:2}" output.dir=slopes
+expect "... which are merged" 0 "slopes.safetensors: 4 tensors" -- \
+  "$graphrun" export slopes slopes.safetensors --which=last --merge-lora
+# shellcheck disable=SC2086
+expect "... for the model without adapters" 0 -- "$graphrun" slopes.yaml output.dir=steep model.init_from=slopes.safetensors $still
+check "... with the loss of the adapters" close "$(valid_loss slopes)" "$(valid_loss steep)"
+check "... and the adapters change" changed slopes first.lora_A.weight
+
 # ---- Mistakes ---------------------------------------------------------------------------------------
 
 refused() {
