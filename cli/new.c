@@ -97,12 +97,15 @@ static gr_status advise(gr_arena *a, gr_status s, const char *hint) {
   return gr_hint(s, "%s", kept.chars);
 }
 
-// The place is the data where it is in the project, which will not be there.
-static gr_status of_data(gr_arena *a, gr_status s, const char *dir, const char *data) {
-  gr_loc loc = gr_status_loc(s);
+// The place is the line of the data, or the data, where it is in the project, which will not be
+// there.
+static gr_status of_data(const gr_new_own *p, gr_status s, const char *dir, const char *data) {
+  gr_arena *a = p->arena;
+  gr_loc found = gr_status_loc(s), loc = gr_new_place(p, found);
   const char *hint = gr_status_hint(s);
-  bool within = loc.file && !strncmp(loc.file, dir, strlen(dir));
-  if (!s || (!within && !(hint && names_key(a, hint)))) return s;
+  bool moved = loc.file != found.file;
+  bool within = !moved && loc.file && !strncmp(loc.file, dir, strlen(dir));
+  if (!s || (!moved && !within && !(hint && names_key(a, hint)))) return s;
   gr_status e = gr_fail(gr_status_code(s), within ? GR_NOWHERE : loc, "%s%s%s", within ? data : "",
                         within ? ": " : "", gr_status_text(s));
   if (within && gr_status_code(s) == GR_ERR_TYPE)
@@ -175,11 +178,19 @@ static gr_status try_training(gr_new_own *p, const char *dir, const char *data) 
   if (!s) gr_dataset_notes(j.spec.data, &notes);
   if (notes.len) gr_text_printf(&p->said, "%s\n", notes.chars);
   gr_job_close(&j);
-  return of_data(p->arena, s, dir, data);
+  return of_data(p, s, dir, data);
 }
 
 static const char *copy(gr_arena *a, const char *text) {
   return text ? gr_arena_strdup(a, text) : NULL;
+}
+
+static void copy_lists(gr_new_own *to, const gr_new_own *o) {
+  for (int i = 0; i < GR_NEW_LISTS && o->lists[i].name; i++) {
+    const gr_new_lines *l = &o->lists[i];
+    to->lists[i] = (gr_new_lines){.name = l->name, .source = copy(to->arena, l->source), .n = l->n};
+    to->lists[i].line = memcpy(GR_NEW(to->arena, int, l->n), l->line, sizeof(int) * (size_t)l->n);
+  }
 }
 
 // What is read is in an arena of its own, which ends before the project opens the data again: a
@@ -196,6 +207,7 @@ static gr_status look(gr_new_own *p, const char *dir, const char *data) {
   p->graph = copy(p->arena, found.graph), p->lines = copy(p->arena, found.lines);
   p->validation = copy(p->arena, found.validation);
   p->lines_file = found.lines_file;  // is static
+  copy_lists(p, &found);
   gr_text_put(&p->said, found.said.chars);
   return gr_arena_end(scratch, s);
 }
@@ -209,8 +221,8 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   const char *dir = gr_path_trimmed(a, args->config);
   gr_output_folder *folder;  // whole, or not there at all
   GR_TRY(gr_output_folder_open(dir, &folder));
-  const char *made = gr_output_folder_path(folder), *data = flags->user_data;
-  gr_status s = data ? of_data(a, look(&p, made, data), made, data) : GR_OK;
+  const char *made = p.dir = gr_output_folder_path(folder), *data = flags->user_data;
+  gr_status s = data ? of_data(&p, look(&p, made, data), made, data) : GR_OK;
   s = s ? s : write_files(a, made, &p);
   if (!s && data) s = try_training(&p, made, data);
   GR_TRY(gr_output_folder_close(folder, s));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include <strings.h>
+#include "base/text.h"
 #include "runtime/data/table/columns.h"
 
 gr_status gr_new_read_table(gr_arena *a, const char *path, gr_csv *out) {
@@ -64,14 +65,14 @@ static bool has_words(const gr_csv *t, int column) {
 }
 
 static gr_status no_column(const gr_csv *t, const char *name) {
-  char list[512] = "";
-  for (int c = 0; c < t->n_columns; c++) {
-    size_t n = strlen(list);
-    snprintf(list + n, sizeof list - n, "%s%s", c ? ", " : "", t->columns[c].name);
-  }
-  return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--label: '%s' has no column '%s'", t->path, name),
-      "it has: %s", list);
+  enum { MOST = 32 };
+  const char *names[MOST];
+  int n = t->n_columns < MOST ? t->n_columns : MOST;
+  for (int c = 0; c < n; c++) names[c] = t->columns[c].name;
+  gr_status s =
+      gr_fail(GR_ERR_USAGE, (gr_loc){t->path, 1, 1}, "--label: there is no column '%s'", name);
+  return gr_hint_names(gr_hint_near(s, name, names, n), "it has: ", names, n,
+                       n < t->n_columns ? ", ..." : "");
 }
 
 // Whether rows without names begin with a class, and have numbers with fractions behind it alone,

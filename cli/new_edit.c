@@ -85,6 +85,15 @@ static const char *in_project(const gr_new_own *o, const char *path) {
   return !strncmp(path, o->dir, n) && path[n] == '/' ? path + n + 1 : path;
 }
 
+gr_loc gr_new_place(const gr_new_own *o, gr_loc loc) {
+  for (int i = 0; loc.file && i < GR_NEW_LISTS && o->lists[i].name; i++) {
+    const gr_new_lines *l = &o->lists[i];
+    if (!strcmp(in_project(o, loc.file), l->name) && loc.line > 0 && loc.line <= l->n)
+      return (gr_loc){l->source, l->line[loc.line - 1], 1};
+  }
+  return loc;
+}
+
 void gr_new_put_cell(gr_text *t, const char *before, const char *text) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
   gr_text_put(t, before);

@@ -4,6 +4,15 @@
 #include "cli/new/new.h"
 #include "cli/new_columns.h"
 
+// The lines of the data of which a list is made that is written into the project.
+typedef struct gr_new_lines {
+  const char *name;    // of the list
+  const char *source;  // the table
+  int *line;           // [n] by line of the list: that of the table
+  int n, room;
+} gr_new_lines;
+enum { GR_NEW_LISTS = 2 };  // to train on, and for validation
+
 // What a project for the data is made of; all in the arena.
 typedef struct gr_new_own {
   gr_arena *arena;
@@ -17,7 +26,11 @@ typedef struct gr_new_own {
   // Lines of the lines_file (manifest.jsonl) and validation.jsonl of the project;
   // NULL: it has none.
   const char *lines, *validation, *lines_file;
+  gr_new_lines lists[GR_NEW_LISTS];  // those that are written, then NULL for a name
 } gr_new_own;
+
+// A place in a list of the project as that in the data; in others as it is.
+gr_loc gr_new_place(const gr_new_own *, gr_loc);
 
 // Begins the project of a kind, with the data's path as the value of a key; of a file of the
 // project its name.

@@ -2,6 +2,7 @@
 #include "cli/new_listed.h"
 #include <string.h>
 #include <strings.h>
+#include "base/grow.h"
 #include "base/output.h"
 #include "base/port.h"
 
@@ -97,19 +98,32 @@ static void put_others(const relist *r, int64_t row, gr_text *out) {
   gr_text_put(out, "\n");
 }
 
+// Notes of what line of the table the lines are that have been added to a list.
+static void note_lines(gr_new_lines *l, gr_arena *a, const gr_text *list, size_t before, int line) {
+  for (const char *c = list->chars + before; c < list->chars + list->len; c++) {
+    if (*c != '\n') continue;
+    GR_GROW(a, l->line, l->n, l->room);
+    l->line[l->n++] = line;
+  }
+}
+
 // Lines of path, split where the rows are divided, and the other columns.
-static void put_list(const relist *r, gr_text *out) {
+static void put_list(const relist *r, gr_text *out, gr_new_lines *l) {
+  gr_arena *a = r->index->arena;
   bool divided = r->by.column >= 0 || r->by.folders;
   gr_text_put(out, divided ? "path,split" : "path");
   put_others(r, -1, out);
+  note_lines(l, a, out, 0, 1);
   for (uint32_t i = 0; i < r->t->rows; i++) {
     if (!r->path[i]) continue;
     gr_table_use use = use_of(r, i);
     bool test = divided && use == GR_TABLE_OTHER;
     if (test && !r->by.tests) continue;
+    size_t before = out->len;
     gr_new_put_cell(out, "", r->path[i]);
     if (divided) gr_text_put(out, test || use == GR_TABLE_VALIDATES ? ",validation" : ",train");
     put_others(r, i, out);
+    note_lines(l, a, out, before, gr_csv_place(r->t, i).line);
   }
 }
 
@@ -191,7 +205,10 @@ gr_status gr_new_relist(gr_new_own *o, const gr_new_index *x, const char *name, 
                    gr_text_s(lost), gr_new_cell(o->arena, t, first, *column));
   gr_text_printf(&o->said, "written: %s, the list with its files' paths\n", name);
   say_split(o, &r);
-  put_list(&r, &lines);
+  gr_new_lines *l = o->lists;
+  while (l->name) l++;
+  *l = (gr_new_lines){.name = name, .source = t->path};
+  put_list(&r, &lines, l);
   GR_TRY(gr_output_write(o->dir, name, lines.chars, lines.len));
   GR_TRY(gr_new_read_table(o->arena, file, t));
   return *column = 0, GR_OK;

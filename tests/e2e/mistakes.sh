@@ -204,7 +204,7 @@ a new project without --from | 2 | usage error: 'table/data.csv' is one argument
 a new project of a file whose name is misspelt | 2 | usage error: --from: there is no 'table/dta.csv'.*hint: did you mean 'table/data.csv'. *$ | gr new misspelt --from=table/dta.csv
 a new project with a blank in its name | 0 | to train: *cd 'of blanks' && graphrun config.yaml | gr new 'of blanks' --from=table/data.csv | tr T t
 a new project without a name | 2 | usage error: no name is given.*hint: graphrun new NAME | gr new
-a label that the data lack | 2 | usage error: --label: '.*table/data.csv' has no column 'Fruits'.*hint: it has: weight, diameter, sugar, fruit | gr new x --from=table/data.csv --label=Fruits
+a label that the data lack | 2 | table/data.csv:1:1: usage error: --label: there is no column 'Fruits'.*hint: did you mean 'fruit'.; it has: weight, diameter, sugar, fruit | gr new x --from=table/data.csv --label=Fruits
 --version misspelt | 2 | usage error: there is no flag --verison.*hint: did you mean --version. | gr --verison
 evaluating a configuration | 2 | usage error: 'table/config.yaml' is a configuration, not the folder of a run.*hint: .graphrun table/config.yaml. trains it | gr eval table/config.yaml
 exporting a program that is not there | 2 | usage error: the model has no program 'actor'.*hint: it has: train, eval | gr export table/run m.onnx --program=actor

@@ -72,7 +72,7 @@ expect "new --from a list of images with classes that are called otherwise" 0 "^
 check "... by that name" grep -q '^    label: "kind" ' own/kind/config.yaml
 expect "... which trains" 0 "^validation set: " -- sh -c "cd own/kind && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.ranks=1"
 expect "... that the user names" 0 "^[0-9]+ images; to predict: 'kind', 3 classes" -- "$graphrun" new own/kinds --from=kinds.csv --label=kind
-expect "... or misspells" 2 "has no column 'Kind'" "it has: path, kind, size" -- "$graphrun" new own/no --from=kinds.csv --label=Kind
+expect "... or misspells" 2 "kinds.csv:1:1: .*there is no column 'Kind'" "did you mean 'kind'.; it has: path, kind, size" -- "$graphrun" new own/no --from=kinds.csv --label=Kind
 expect "... of which none is clear" 2 "kinds3.csv:1:1: .*it is not clear what to predict" "hint: --label=COLUMN names .*; there are: size, price" -- "$graphrun" new own/no --from=kinds3.csv
 expect "... of numbers, in Parquet files" 0 "5 images; to predict: 'price', a number" -- "$graphrun" new own/prices --from="$samples/images-0.parquet" --label=price
 made_from packed_masks "$samples/masks.parquet" "images with a class for each pixel" "^images with 6 masks, of 3 classes"
@@ -250,7 +250,7 @@ expect "... of Parquet with recordings" 2 "speech-0.parquet' has recordings in i
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
 expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
-expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
+expect "... that is not there" 2 "data.csv:1:1: .*there is no column 'room'" "did you mean 'rooms'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
 expect "... what has no kind" 2 "not known what .*hook.lua" "a table \\(.csv" -- "$graphrun" new own/lua --from=made/table/hook.lua
 expect "... arrays that are none" 66 "'.*/x.npz' is no .npz file" "hint: an .npz file is what numpy.savez writes" -- sh -c ': >x.npz; exec "$@"' sh "$graphrun" new own/arrays --from=x.npz

@@ -83,6 +83,13 @@ images kept2/imgs 1 30 1 && (printf 'image\tkind\tsubset\n' && numbered '%03d.pp
 project_of subset kept2 images "^for validation: 6 files, by 'subset'; not used: 4 for a test$" "^26 images"
 rm kept2/imgs/005.ppm
 project_of fewer kept2/all.tsv images "^1 row without a file left out, the first '005.ppm'$" "^25 images"
+# Places are those of the list that is there, not of the one that the project would have.
+images lines/imgs 1 30 1 && rm lines/imgs/003.ppm
+(printf 'id,label,note\n1,k1,"two\nlines"\n' && for i in $(seq 2 30); do echo "$i,$([ "$i" = 20 ] || echo k$((i % 2))),"; done) >lines/all.csv
+expect "a label that is missing in a list that is written again" 66 "/lines/all.csv:22:1: data error: there is no label in this line" \
+  "22 [|] 20,,$" -- "$graphrun" new p/no --from=lines
+expect "... a column for its labels that it lacks" 2 "/lines/all.csv:1:1: usage error: --label: there is no column 'kind'" "hint: it has: " \
+  -- "$graphrun" new p/no --from=lines --label=kind
 rm kept2/imgs/00*.ppm
 expect "... not of a list of which many are not there" 66 "all.tsv:1:1: .*'image' names files, and this is no list" -- "$graphrun" new p/no --from=kept2
 rm kept2/all.tsv && images kept2/imgs 1 30 1 && numbered 'imgs/%03d.ppm,k%d' 30 >kept2/bare.csv
