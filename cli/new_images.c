@@ -34,9 +34,10 @@ static gr_status try_images(const char *path) {
   return s;
 }
 
-// Whether it is of files within Parquet, and not about them.
+// Whether it is of files within Parquet or archives, and not about them.
 static bool is_packed(const gr_csv *t, int column) {
   const char *name = t->columns[column].name;
+  if (gr_csv_is_place(t, column)) return true;
   return t->typed && (gr_ends_in(name, ".path") || gr_ends_in(name, ".bytes"));
 }
 

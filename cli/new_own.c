@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/json.h"
+#include "cli/new_archives.h"
 #include "cli/new_arrays.h"
 #include "cli/new_columns.h"
 #include "cli/new_edit.h"
@@ -119,7 +120,11 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   int label, text;
   uint32_t classes;
   bool listed = false;
+  char *manifest = NULL;
   GR_TRY(gr_new_read_table(o->arena, path, &t));
+  if (gr_archive_named(path)) GR_TRY(gr_new_find_archive(o, &t, &listed, &manifest));
+  if (manifest) make_speech(o, path, manifest);
+  if (listed) return GR_OK;
   gr_new_index sounds = gr_new_index_of(o->arena, &gr_new_sound_files, &t);
   GR_TRY(gr_new_sound_list(o, &sounds, (gr_new_sheets){0}, &t, &listed));
   if (!listed) GR_TRY(gr_new_packed_images(o, &t, &listed));
@@ -321,6 +326,7 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
   if (gr_is_dir(path)) return look_at_folder(o, path);
   GR_TRY(look_at_metadata(o, path, &found));
   if (found) return GR_OK;
+  if (gr_archive_named(path)) return look_at_table(o, path);
   if (gr_new_is_arrays(path)) return gr_new_find_arrays(o, path, &found);
   const gr_source_ending *ending;
   const gr_source_ops *source = gr_source_of_file(path, &ending);

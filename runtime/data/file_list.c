@@ -320,7 +320,7 @@ static const char *tables_of(gr_arena *a, const char *dir, const gr_names *names
 }
 
 static bool find_tables(gr_arena *a, const char *dir, gr_folder_tables *out) {
-  static const char *const endings[] = {".parquet", ".csv", ".tsv", ".jsonl", ".arff"};
+  static const char *const endings[] = {".parquet", ".tar", ".csv", ".tsv", ".jsonl", ".arff"};
   gr_names names = {0};
   const char *found = NULL;
   int kinds = 0;

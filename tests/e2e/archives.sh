@@ -103,6 +103,22 @@ expect "images with numbers of their samples" 0 "^train +[0-9]+ rows" "height +f
   "$graphrun" data inspect pics/config.yaml 'data.source=[image,table]' data.image.path=both.tar data.table.path=both.tar
 check "... where they are is none" sh -c "! grep -qE 'offset|bytes' '$log'"
 
+# ---- Projects of archives
+made() { # NAME DATA PATTERN...: the project trains
+  made_name=$1 made_data=$2
+  shift 2
+  expect "new --from=$made_data" 0 "^own/$made_name: a project for" "$@" -- "$graphrun" new "own/$made_name" --from="$made_data"
+  (cd "own/$made_name" && exec timeout -k 5 "$limit" "$graphrun" config.yaml output.dir=run training.max_epochs=1 training.eval_every=1) >"$(new_log)" 2>&1
+  check "... which trains" test -s "own/$made_name/run/training_results.json"
+}
+mkdir shards && cp shapes-000.tar shards/train-000.tar && cp shapes-001.tar shards/train-001.tar && cp both.tar shards/val-000.tar
+made images shards "^read: '.*/shards/train\*.tar'" "^180 images; to predict: 'label', 3 classes" "^for validation: '.*/shards/val-000.tar'"
+made speech tones.tar "^archives of [0-9]+ recordings; symbols: "
+made sounds sounds.tar "^archives of [0-9]+ recordings; to predict: 'label', 4 classes"
+made mails mails.tar "'label'"
+expect "there is none of masks" 2 "there is no project for archives of images with masks" "hint: unpack them, tar -xf FILE, and give their folder" -- \
+  "$graphrun" new own/masks --from=pairs.tar
+
 # ---- What is wrong
 refused() { # NAME FILE PATTERN...
   refused_name=$1 refused_file=$2
