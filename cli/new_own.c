@@ -16,6 +16,7 @@
 #include "cli/new_sounds.h"
 #include "cli/new_tables.h"
 #include "cli/new_text_folders.h"
+#include "cli/new_texts.h"
 #include "job/paths.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/file_list.h"
@@ -132,6 +133,8 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   if (listed) return GR_OK;
   if (!o->label) GR_TRY(gr_new_read_list(&sounds, &t, &recordings));
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;
+  if (!o->label) GR_TRY(gr_new_find_task(o, &t, &listed));
+  if (listed) return GR_OK;
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);
   GR_TRY(gr_new_find_label(&t, o->label ? o->label : o->untested, text, &label));
   bool value = gr_new_is_value(&t, label, &classes);
@@ -203,13 +206,15 @@ static bool is_manifest(const gr_new_own *o, const char *text, const char **labe
 
 // Only the first lines of a file are looked at, which may be gigabytes.
 static gr_status look_at_line(const gr_new_own *o, const char *path, const char **label,
-                              bool *manifest) {
+                              bool *manifest, bool *said) {
   enum { MOST = 1 << 20 };
   gr_mapping map;
   GR_TRY(gr_mapping_open(path, &map));
   size_t n = map.bytes < MOST ? map.bytes : MOST;
   const char *head = n ? (const char *)map.data : "";
-  *manifest = is_manifest(o, gr_arena_strndup(o->arena, head, n), label);
+  head = gr_arena_strndup(o->arena, head, n);
+  *manifest = is_manifest(o, head, label);
+  *said = gr_new_is_spoken(o->arena, head, strcspn(head, "\n"));
   gr_status s = gr_mapping_check(&map);
   gr_mapping_close(&map);
   return s;
@@ -218,8 +223,9 @@ static gr_status look_at_line(const gr_new_own *o, const char *path, const char 
 static gr_status look_at_lines(gr_new_own *o, const char *path) {
   char *text;
   const char *label;
-  bool manifest;
-  GR_TRY(look_at_line(o, path, &label, &manifest));
+  bool manifest, said;
+  GR_TRY(look_at_line(o, path, &label, &manifest, &said));
+  if (said && !manifest && !o->label) return gr_new_make_spoken(o, path);
   if (!manifest) return look_at_table(o, path);
   GR_TRY(gr_file_read(o->arena, path, MAX_MANIFEST, &text, NULL));
   gr_text_put(&o->said, "a manifest of recordings");
@@ -281,6 +287,8 @@ static gr_status look_at_folder(gr_new_own *o, const char *given) {
   GR_TRY(look_at_tables(o, path, &recordings));
   if (recordings) return GR_OK;
   GR_TRY(gr_new_find_arrays(o, path, &recordings));
+  if (!recordings) GR_TRY(gr_new_find_parallel(o, path, &recordings));
+  if (!recordings) GR_TRY(gr_new_find_corpus(o, path, &recordings));
   if (recordings) return GR_OK;
   GR_TRY(gr_new_say_files(o->arena, path, &files));
   return gr_hint(
@@ -328,6 +336,7 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
   if (found) return GR_OK;
   if (gr_archive_named(path)) return look_at_table(o, path);
   if (gr_new_is_arrays(path)) return gr_new_find_arrays(o, path, &found);
+  if (is_of(path, ".json")) GR_TRY(gr_new_unroll(o, path, &path));
   const gr_source_ending *ending;
   const gr_source_ops *source = gr_source_of_file(path, &ending);
   if (source && !ending->text && !is_of(path, ".parquet")) source = NULL;
@@ -344,6 +353,8 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
     gr_text_put(&o->said, "a text\n");
     return GR_OK;
   }
+  if (!source) GR_TRY(gr_new_find_parallel(o, path, &found));
+  if (found) return GR_OK;
   if (!gr_source_of_file(path, NULL) && gr_new_is_table(o->arena, path))
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                            "--from: '%s' has the rows of a table, and is not called as one", given),

@@ -64,7 +64,7 @@ static int begin_texts(gr_new_own *o, const char *kind, const gr_csv *t, int tex
   return most;
 }
 
-static void make_pairs(gr_new_own *o, const gr_csv *t, int text, int target) {
+void gr_new_pairs_of(gr_new_own *o, const gr_csv *t, int text, int target) {
   int most = gr_new_text_tokens(t, target, 16);
   int read = begin_texts(o, "pairs", t, text, "target", target);
   gr_new_set(o, "params",
@@ -79,7 +79,7 @@ static void make_pairs(gr_new_own *o, const gr_csv *t, int text, int target) {
 void gr_new_texts_of(gr_new_own *o, const gr_csv *t, int text, int label) {
   uint32_t rows;
   if (gr_new_has_names(t, label)) {
-    make_pairs(o, t, text, label);
+    gr_new_pairs_of(o, t, text, label);
     return;
   }
   uint32_t classes = gr_csv_distinct(t, label, &rows);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/port.h"
 #include "base/work.h"
+#include "runtime/data/encoding.h"
 #include "runtime/data/file_list.h"
 
 enum { MAX_TEXT = 1 << 24 };
@@ -14,11 +15,19 @@ typedef struct classes {
   uint64_t bytes;
 } classes;
 
+// 1.txt; or 51121, without an ending.
+static bool is_text(const char *name) {
+  size_t n = strlen(name);
+  return gr_ends_in(name, ".txt") || (n && !strchr(name, '.') && strchr("0123456789", name[n - 1]));
+}
+
 static gr_status add_text(classes *c, const char *path, const char *label) {
   char *text;
   size_t n;
   gr_arena *scratch = gr_arena_create();
+  const char *encoding = "";
   gr_status s = gr_file_read(scratch, path, MAX_TEXT, &text, &n);
+  s = s ? s : gr_encoding_convert(scratch, path, &text, &n, &encoding);
   if (!s) {
     gr_text_put(&c->lines, "{\"text\": "), gr_text_json(&c->lines, text);
     gr_text_put(&c->lines, ", \"label\": "), gr_text_json(&c->lines, label);
@@ -46,7 +55,7 @@ static gr_status add_classes(gr_new_own *o, const char *dir, const char *other, 
     GR_TRY(gr_file_list_folder(a, inner, &files));
     for (int k = 0; k < files.n; k++) {
       const char *path = gr_arena_printf(a, "%s/%s", inner, files.items[k]);
-      if (!gr_ends_in(path, ".txt") || !gr_is_file(path)) continue;
+      if (!is_text(files.items[k]) || !gr_is_file(path)) continue;
       GR_TRY(gr_work_step(0));
       GR_TRY(add_text(c, path, folders.items[i]));
     }
