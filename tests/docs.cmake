@@ -27,7 +27,7 @@ add_test(NAME docs.op_ops COMMAND test_docs_op_ops "" cube)
 add_test(NAME docs.op_top_accuracy COMMAND test_docs_op_ops "" top_accuracy)
 add_test(NAME docs.op_gradients COMMAND test_docs_op_gradients "" cube)
 if(TARGET test_gpu_ops)  # on the stand-in for a GPU
-  add_executable(test_docs_op_gpu gpu/test_ops.c gpu/fused.c gpu/trials.c)
+  add_executable(test_docs_op_gpu gpu/test_ops.c gpu/fused.c gpu/trials.c gpu/rounding.c)
   target_link_libraries(test_docs_op_gpu docs_ops test_gpu_cases test_ops_bench test_world gr_exec)
   add_dependencies(test_docs_op_gpu standin_nvrtc standin_cublaslt)
   add_test(NAME docs.op_gpu COMMAND test_docs_op_gpu "" cube,top_accuracy)

@@ -110,7 +110,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endforeach()
   # The stand-in keeps what is destroyed, to notice its use: that is no leak.
   set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE= STANDIN_TIMEOUT=300 ASAN_OPTIONS=detect_leaks=0)
-  add_executable(test_gpu_ops gpu/test_ops.c gpu/fused.c gpu/trials.c)
+  add_executable(test_gpu_ops gpu/test_ops.c gpu/fused.c gpu/trials.c gpu/rounding.c)
   target_link_libraries(test_gpu_ops test_gpu_cases test_ops_bench test_world gr_exec)
   add_dependencies(test_gpu_ops standin_nvrtc standin_cublaslt ${cudnn})
   add_executable(test_gpu_gemm gpu/test_gemm.c)

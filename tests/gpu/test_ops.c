@@ -80,6 +80,20 @@ static void sizes(void) {
   run_all();
 }
 
+// Gradients of attention in 16 bits of other numbers, since what rounds depends on them.
+static void draws(void) {
+  open_device();
+  for (const gpu_case *c = gpu_cases; c->op; c++) {
+    const gr_op *op = gr_op_find(c->op);
+    gr_case call = c->call;
+    if (op != &gr_op_attention_grad || !strncmp(call.in[0], "f32", 3)) continue;
+    MUST(gpu_case_attr(arena, op, c->attr, &call.attr));
+    set_words = c->set;
+    for (int draw = 1000; draw < 1012; draw++) set(add(op, &call, draw));
+  }
+  run_all();
+}
+
 static void try_as(way w) {
   open_device();
   tried = w;
@@ -99,8 +113,7 @@ static void yielded(void) {
   run_all();
 }
 
-// ---- Working memory of libraries
-// ------------------------------------------------------------------
+// ---- Working memory of libraries ----------------------------------------------------------------
 
 static gr_gpu_call describe_attention(const gr_op *op, const char *attrs, const char *text,
                                       const char *lse, bool layers) {
@@ -381,5 +394,5 @@ int main(int argc, char **argv) {
              {"wrong", wrong}, {"fused", fused_nodes}, {"fused_placed", fused_placed},
              {"fused_rounds", fused_rounds}, {"fused_leads", fused_leads},
              {"library_rooms", library_rooms}, {"mask_rooms", mask_rooms}, {"full_room", full_room},
-             {"mask_bits", mask_bits}, {"mask_parts", mask_parts});
+             {"mask_bits", mask_bits}, {"mask_parts", mask_parts}, {"draws", draws});
 }

@@ -8,7 +8,7 @@ typedef struct value {
   gr_type type;
   void *data;  // 64-byte aligned, from malloc
 } value;
-// A value of that type, of zeros; value_free frees it.
+// A value of that type, of NaN until it is set; value_free frees it.
 value value_make(gr_type);
 // A value of the same type and numbers.
 value value_copy(const value *);
