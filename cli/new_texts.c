@@ -118,7 +118,7 @@ bool gr_new_is_spoken(gr_arena *a, const char *line, size_t n) {
 gr_status gr_new_make_spoken(gr_new_own *o, const char *path) {
   char *text;
   size_t n;
-  bool chat = false, all = false;
+  bool chat = false, all = false, any = false;
   gr_text out = gr_text_make(o->arena);
   gr_loc loc = {path, 0, 1};
   GR_TRY(read_text(o->arena, path, &text, &n));
@@ -129,7 +129,7 @@ gr_status gr_new_make_spoken(gr_new_own *o, const char *path) {
     if (strspn(line, " \t\r") >= length) continue;
     gr_arena *scratch = gr_arena_create();
     GR_TRY(gr_arena_end(scratch, add_line(scratch, line, length, loc, &out, &chat, &good)));
-    if (loc.line == 1) all = chat;
+    if (!any) all = chat, any = true;
     if (good && chat == all) continue;
     return gr_hint(gr_fail(GR_ERR_DATA, loc, "expected %s, as in the first line",
                            all ? "a list of messages" : "a text alone"),

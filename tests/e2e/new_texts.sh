@@ -42,6 +42,7 @@ expect "lines of two kinds" 66 "mixed.jsonl:41:1: .*expected a text alone, as in
 
 # A text to write for each
 lines '{"messages": [{"role": "user", "content": "What is %s and one?"}, {"role": "assistant", "content": "It is %s."}]}' 40 >chat.jsonl
+{ echo && cat chat.jsonl; } >chat && mv chat chat.jsonl  # an empty line is none
 serves chat chat.jsonl "texts with a text to write" "^40 texts, in 'text'; to write: those in 'target'$"
 has chat/pairs.jsonl '{"text": "What is 3 and one?", "target": "It is 4."}'
 echo '{"conversations": [{"from": "system", "value": "Be brief."}, {"from": "human", "value": "One?"}, {"from": "gpt", "value": "Two."}, {"from": "human", "value": "And?"}, {"from": "gpt", "value": "Three."}]}' >turns.jsonl
