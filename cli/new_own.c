@@ -14,6 +14,7 @@
 #include "cli/new_lists.h"
 #include "cli/new_recordings.h"
 #include "cli/new_sounds.h"
+#include "cli/new_symbols.h"
 #include "cli/new_tables.h"
 #include "cli/new_text_folders.h"
 #include "cli/new_texts.h"
@@ -196,7 +197,7 @@ static bool is_manifest(const gr_new_own *o, const char *text, const char **labe
   if (!gr_json_read(o->arena, text, strcspn(text, "\n"), &line, &why)) return false;
   for (const gr_json *v = line->first; v; v = v->next) {
     if (!v->name) continue;
-    found |= !strncmp(v->name, "audio", strlen("audio"));
+    found |= !strcmp(v->name, "audio_path");  // others are columns: audio_filepath of NeMo
     said |= !strcmp(v->name, "text");
     if (!o->label && !strcmp(v->name, "label")) *label = v->name;
   }
@@ -304,10 +305,10 @@ static gr_status look_at_folder(gr_new_own *o, const char *given) {
       "a manifest");
 }
 
-// metadata.csv is about the recordings beside it; else a table like others.
+// metadata.csv is about the recordings beside it; else a table like others. wav.scp is Kaldi's.
 static gr_status look_at_metadata(gr_new_own *o, const char *path, bool *found) {
   const char *name = strrchr(path, '/');
-  if (strcmp(name, "/metadata.csv") != 0) return GR_OK;
+  if (strcmp(name, "/metadata.csv") != 0 && strcmp(name, "/wav.scp") != 0) return GR_OK;
   return look_at_recordings(o, gr_arena_strndup(o->arena, path, (size_t)(name - path)), found);
 }
 

@@ -2,7 +2,9 @@
 #include "cli/new_recordings.h"
 #include <string.h>
 #include <strings.h>
-#include "base/json.h"
+#include "base/grow.h"
+#include "base/map.h"
+#include "base/port.h"
 #include "base/work.h"
 #include "cli/new_columns.h"
 #include "cli/new_listed.h"
@@ -17,6 +19,9 @@ typedef struct reading {
   gr_text manifest, validation;
   bool validates;  // what is read is for validation
   bool whole;      // all rows of a table are for one split
+  gr_map places;   // of wav.scp: from names
+  const char **place;
+  int n_places, room;
   gr_new_recordings *out;
 } reading;
 
@@ -54,7 +59,8 @@ static gr_status find_recording(const reading *r, const char *name, gr_loc loc, 
                                                                     "", ".wav", ".flac", ".mp3"};
   for (int i = 0; i < 3; i++)
     for (int k = 0; k < 4; k++) {
-      *out = gr_arena_printf(r->arena, "%s/%s%s%s", r->dir, folders[i], name, endings[k]);
+      *out = gr_arena_printf(r->arena, "%s%s%s%s%s", *name == '/' ? "" : r->dir,
+                             *name == '/' ? "" : "/", folders[i], name, endings[k]);
       if (gr_source_reads(&gr_source_speech, *out) && gr_is_file(*out)) return GR_OK;
     }
   *out = gr_new_index_find(r->index, name, GR_TABLE_ANY);
@@ -191,6 +197,48 @@ static gr_status read_transcript(reading *r, char *line, gr_loc loc) {
   return GR_OK;
 }
 
+// The first file of a folder and those above it that a path leads to: Kaldi's lists name recordings
+// from where its recipe runs. NULL: there is none.
+static const char *find_above(gr_arena *a, const char *dir, const char *path) {
+  enum { ABOVE = 3 };
+  for (int i = 0; i <= ABOVE; i++, dir = gr_arena_printf(a, "%s/..", dir)) {
+    const char *file = *path == '/' ? path : gr_arena_printf(a, "%s/%s", dir, path);
+    if (gr_is_file(file)) return file;
+  }
+  return NULL;
+}
+
+// Of wav.scp: a name, and the path of its recording.
+static gr_status read_place(reading *r, char *line, gr_loc loc) {
+  char *path = line + strcspn(line, " \t");
+  if (*path) *path++ = 0;
+  path += strspn(path, " \t");
+  const char *file = *path ? find_above(r->arena, r->dir, path) : NULL;
+  if (!file)
+    return gr_hint(gr_fail(GR_ERR_DATA, loc, "'%s' is no path of a recording", path),
+                   "NAME PATH, of a file; what a command writes (sph2pipe ... |) is to be made a "
+                   "file before");
+  gr_map_put(&r->places, line, (uint32_t)r->n_places);
+  GR_GROW(r->arena, r->place, r->n_places, r->room);
+  r->place[r->n_places++] = file;
+  return GR_OK;
+}
+
+// Of text beside it: a name, and what is said.
+static gr_status read_utterance(reading *r, char *line, gr_loc loc) {
+  uint32_t place;
+  char *text = line + strcspn(line, " \t");
+  if (*text) *text++ = 0;
+  if (!gr_map_find(&r->places, line, &place))
+    return gr_hint(gr_fail(GR_ERR_DATA, loc, "wav.scp has no recording '%s'", line),
+                   "texts of parts of recordings (segments) are not read: a file for each");
+  if (!*text)
+    r->out->without_text++;
+  else
+    put(r, r->place[place], text);
+  return GR_OK;
+}
+
 // Whether what is in folders of these names is used: for validation, as they say, or for training.
 static bool begin_split(reading *r, const char *folders, const char *path) {
   gr_table_use use = gr_file_list_use(folders);
@@ -212,6 +260,27 @@ static gr_status read_transcripts(reading *r) {
     r->dir = gr_arena_strndup(r->arena, path, (size_t)(strrchr(path, '/') - path));
     GR_TRY(gr_file_read(r->arena, path, MAX_METADATA, &text, NULL));
     GR_TRY(read_lines(r, path, text, read_transcript));
+  }
+  return r->dir = root, GR_OK;
+}
+
+// A folder wav.scp and text, as Kaldi has them, of which folders train and dev are for its splits.
+static gr_status read_kaldi(reading *r) {
+  gr_names files;
+  const char *root = r->dir;
+  GR_TRY(gr_file_list_tree(r->arena, root, &files));
+  for (int i = 0; i < files.n; i++) {
+    char *text;
+    const char *scp = files.items[i];
+    if (!gr_ends_in(scp, "/wav.scp")) continue;
+    r->dir = gr_arena_strndup(r->arena, scp, strlen(scp) - strlen("/wav.scp"));
+    const char *said = gr_arena_printf(r->arena, "%s/text", r->dir);
+    if (!gr_is_file(said) || !begin_split(r, r->dir + strlen(root), said)) continue;
+    r->places = gr_map_make(r->arena);
+    GR_TRY(gr_file_read(r->arena, scp, MAX_METADATA, &text, NULL));
+    GR_TRY(read_lines(r, scp, text, read_place));
+    GR_TRY(gr_file_read(r->arena, said, MAX_METADATA, &text, NULL));
+    GR_TRY(read_lines(r, said, text, read_utterance));
   }
   return r->dir = root, GR_OK;
 }
@@ -316,38 +385,7 @@ gr_status gr_new_read_recordings(const gr_new_index *x, gr_new_recordings *out) 
   bool here = has_recordings(a, dir) || has_recordings(a, gr_arena_printf(a, "%s/wavs", dir));
   GR_TRY(here && gr_is_file(file) ? read_metadata(&r, file) : read_sheets(&r));
   if (!out->n) GR_TRY(read_transcripts(&r));
+  if (!out->n) GR_TRY(read_kaldi(&r));
   if (!out->n) GR_TRY(read_tree(&r, here));
   return end(&r), GR_OK;
-}
-
-// ---- Symbols ----------------------------------------------------------------------------------
-
-enum { MAX_SYMBOLS = 512 };
-typedef struct symbols {
-  uint32_t code[MAX_SYMBOLS];
-  int n;
-} symbols;
-
-static void add_symbols(symbols *all, const char *text) {
-  for (int len; *text && (len = gr_utf8_len(text)); text += len) {
-    uint32_t code = gr_utf8_code(text, len);
-    int i = 0;
-    while (i < all->n && all->code[i] < code) i++;
-    if ((i < all->n && all->code[i] == code) || all->n == MAX_SYMBOLS) continue;
-    memmove(&all->code[i + 1], &all->code[i], sizeof *all->code * (size_t)(all->n - i));
-    all->code[i] = code, all->n++;
-  }
-}
-
-void gr_new_put_symbols(gr_arena *a, char *manifest, gr_text *out) {
-  symbols all = {.n = 0};
-  char *rest = NULL;
-  for (char *line = strtok_r(manifest, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-    const gr_json *root;
-    gr_json_error why;
-    if (!gr_json_read(a, line, strlen(line), &root, &why) || root->kind != GR_JSON_OBJECT) continue;
-    const gr_json *said = gr_json_get(root, "text", GR_JSON_TEXT);
-    if (said) add_symbols(&all, said->text);
-  }
-  for (int i = 0; i < all.n; i++) gr_text_put_code(out, all.code[i]);
 }

@@ -138,6 +138,41 @@ gr_status gr_new_make_spoken(gr_new_own *o, const char *path) {
   return all ? make_pairs(o, &out) : make_text(o, &out);
 }
 
+// A line of an object, whose files of the folder have their paths.
+static void put_object(gr_arena *a, const char *dir, const gr_json *object, gr_text *out) {
+  gr_text_put(out, "{");
+  for (const gr_json *v = object->first; v; v = v->next) {
+    const char *file = v->kind == GR_JSON_TEXT ? gr_arena_printf(a, "%s/%s", dir, v->text) : "";
+    gr_text_json_key(out, v->name);
+    if (*file && *v->text && gr_is_file(file))
+      gr_text_json(out, file);
+    else
+      gr_json_put(out, v);
+  }
+  gr_text_put(out, "}\n");
+}
+
+// JSON lines that are called .json, as NeMo's manifests are.
+static gr_status unroll_lines(gr_new_own *o, const char *path, const char *dir, const char *text,
+                              const char **file) {
+  gr_text out = gr_text_make(o->arena);
+  gr_loc loc = {path, 0, 1};
+  for (const char *line = text; *line; line += *line == '\n') {
+    const gr_json *v;
+    gr_json_error why;
+    size_t n = strcspn(line, "\n");
+    bool empty = strspn(line, " \t\r") >= n;
+    loc.line++;
+    if (!empty && (!gr_json_read(o->arena, line, n, &v, &why) || v->kind != GR_JSON_OBJECT))
+      return gr_hint(
+          gr_fail(GR_ERR_DATA, loc, "expected an object of JSON, as in the lines before"),
+          "each line is one, or the file is one list: [{...}, {...}]");
+    if (!empty) put_object(o->arena, dir, v, &out);
+    line += n;
+  }
+  return put_file(o, "data.jsonl", &out, file);
+}
+
 gr_status gr_new_unroll(gr_new_own *o, const char *path, const char **file) {
   char *text;
   size_t n;
@@ -145,14 +180,16 @@ gr_status gr_new_unroll(gr_new_own *o, const char *path, const char **file) {
   gr_json_error why;
   gr_text out = gr_text_make(o->arena);
   GR_TRY(read_text(o->arena, path, &text, &n));
+  const char *dir = gr_arena_strndup(o->arena, path, (size_t)(strrchr(path, '/') - path));
   bool good = gr_json_read(o->arena, text, n, &all, &why);
+  if (!good && *text == '{' && why.line > 1) return unroll_lines(o, path, dir, text, file);
   if (!good)
     return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){path, why.line, why.col}), "%s, found %s",
                            why.why, why.found),
                    "a file of JSON lines has a name that ends in .jsonl");
   for (const gr_json *v = all->first; v && good; v = v->next) {
     good = all->kind == GR_JSON_ARRAY && v->kind == GR_JSON_OBJECT;
-    gr_json_put(&out, v), gr_text_put(&out, "\n");
+    if (good) put_object(o->arena, dir, v, &out);
   }
   if (!good || !all->first)
     return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){path, 1, 1}),

@@ -8,7 +8,8 @@ bool gr_new_is_spoken(gr_arena *, const char *line, size_t n);
 // Makes a project of lines that all are as the first one: of conversations each answer is a text to
 // write for what was said before, texts alone are one text. GR_ERR_DATA: a line is not.
 GR_MUST_USE gr_status gr_new_make_spoken(gr_new_own *, const char *path);
-// Makes JSON lines of a list of objects (.json): *file is in the project. GR_ERR_USAGE: it is none.
+// Makes JSON lines of a list of objects, or of lines of them (.json): *file is in the project, and
+// names files beside the other one by their paths. GR_ERR_USAGE: it is none.
 GR_MUST_USE gr_status gr_new_unroll(gr_new_own *, const char *path, const char **file);
 // *found: columns of a table are called as a task is (instruction, question, ...), and one as what
 // is written for it (output, answer, ...): texts with a text to write for each.

@@ -9,7 +9,7 @@ add_library(jump MODULE e2e/jump.c)
 set(e2e_tests comparisons report runs verdict outputs cut contract narrow
   ranks launchers links loop compat launch device mesh sharding optimizers resume checkpoints stops watchdog failing evaluation
   results progress surroundings folders hooks hook_events hook_set bad_input bad_data mistakes damaged init_from lora torch order commands modules keys precision table table_mistakes trace
-  json buffers programs verbs install new new_kinds new_layouts new_arrays new_texts ema freeze text video mp4 har metrics market ppo paths identity memory onnx version debugger picture search whisper labels one_hot generate package_root parquet teacher recompute nonfinite replay text_metrics check plans whisper_ranks whisper_stops texts overlap buckets canonical mixed_rows left_out ids masks joined recordings archives)
+  json buffers programs verbs install new new_kinds new_layouts new_arrays new_texts ema freeze text video mp4 har metrics market ppo paths identity memory onnx version debugger picture search whisper labels one_hot generate package_root parquet teacher recompute nonfinite replay text_metrics check plans whisper_ranks whisper_stops texts overlap buckets canonical mixed_rows left_out ids masks joined recordings archives new_speech)
 foreach(test ${e2e_tests})
   add_test(NAME e2e.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${test}.sh
     $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> $<TARGET_FILE:jump> $<TARGET_FILE:make_mp4>)
