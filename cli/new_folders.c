@@ -63,6 +63,46 @@ const char *gr_new_unwrap(gr_arena *a, const char *path) {
 
 // ---- Tables -------------------------------------------------------------------------------------
 
+// What the folders of splits have, or of series the only file, or that for training.
+static bool find_within(gr_arena *a, const char *dir, const gr_names *names,
+                        gr_folder_tables *out) {
+  const char *series = NULL;
+  for (int i = 0; i < names->n; i++) {
+    const char *path = gr_arena_printf(a, "%s/%s", dir, names->items[i]);
+    gr_table_use use = gr_file_list_use(names->items[i]);
+    gr_folder_tables inner;
+    if (gr_ends_in(path, ".ts") && (use == GR_TABLE_TRAINS || names->n == 1)) series = path;
+    if (use == GR_TABLE_ANY || !gr_is_dir(path) || !gr_file_list_tables(a, path, &inner)) continue;
+    const char **to = use == GR_TABLE_TRAINS      ? &out->all
+                      : use == GR_TABLE_VALIDATES ? &out->eval
+                                                  : &out->other;
+    *to = inner.all;
+  }
+  if (!out->all) out->all = series;
+  return out->all != NULL;
+}
+
+gr_status gr_new_find_tables(gr_arena *a, const char *dir, gr_folder_tables *out, bool *found) {
+  gr_names names;
+  *found = gr_file_list_tables(a, dir, out);
+  if (*found) return GR_OK;
+  *out = (gr_folder_tables){0};
+  GR_TRY(gr_file_list_folder(a, dir, &names));
+  return *found = find_within(a, dir, &names, out), GR_OK;
+}
+
+bool gr_new_is_tested(const char *table, const char *tests) {
+  gr_arena *a = gr_arena_create();
+  gr_csv t, other;
+  gr_status s = gr_new_read_table(a, table, &t);
+  s = s ? s : gr_new_read_table(a, tests, &other);
+  bool same = !s && t.n_columns == other.n_columns;
+  for (int c = 0; same && c < t.n_columns; c++) same = gr_csv_find(&other, t.columns[c].name) >= 0;
+  gr_status_drop(s);
+  gr_arena_destroy(a);
+  return same;
+}
+
 const char *gr_new_find_untested(gr_arena *a, const char *table, const char *tests) {
   gr_csv t, other;
   const char *found = NULL;

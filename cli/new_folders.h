@@ -1,7 +1,7 @@
 // new_folders.h - what files and folders are, before it is known what they are a project for
 // (`graphrun new NAME --from=DATA`).
 #pragma once
-#include "base/base.h"
+#include "runtime/data/file_list.h"
 
 // What cannot be read is not what is not there: GR_ERR_DATA names a folder that cannot be read.
 GR_MUST_USE gr_status gr_new_check_readable(gr_arena *, const char *dir);
@@ -18,3 +18,9 @@ GR_MUST_USE gr_status gr_new_check_columns(gr_arena *, const char *path);
 // The only column of a table that the one for tests lacks, as Kaggle's lack what is to be
 // predicted; NULL: there are none, or several.
 const char *gr_new_find_untested(gr_arena *, const char *table, const char *tests);
+// *found: a folder has tables (gr_file_list_tables), or folders of splits that have
+// (train/0000.parquet), or a file of series, or one for training. GR_ERR_DATA: it cannot be read.
+GR_MUST_USE gr_status gr_new_find_tables(gr_arena *, const char *dir, gr_folder_tables *out,
+                                         bool *found);
+// Whether a table for tests has all columns of another one.
+bool gr_new_is_tested(const char *table, const char *tests);

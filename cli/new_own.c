@@ -243,9 +243,11 @@ static gr_status look_at_lines(gr_new_own *o, const char *path) {
 // *found: the folder has tables.
 static gr_status look_at_tables(gr_new_own *o, const char *dir, bool *found) {
   gr_folder_tables t;
-  *found = gr_file_list_tables(o->arena, dir, &t);
+  GR_TRY(gr_new_find_tables(o->arena, dir, &t, found));
   if (!*found) return GR_OK;
+  if (is_of(t.all, ".ts")) return look_at_series(o, t.all);
   gr_text_printf(&o->said, "read: '%s'\n", t.all);
+  if (t.other && !t.eval && gr_new_is_tested(t.all, t.other)) t.eval = t.other, t.other = NULL;
   if (t.other) o->untested = gr_new_find_untested(o->arena, t.all, t.other);
   GR_TRY(look_at_table(o, t.all));
   bool two = !strcmp(o->kind->name, "captions");  // each source would have its key

@@ -80,7 +80,7 @@ expect "... of two columns of images" 66 "has two columns of images, 'left.bytes
 # Folders of tables, with a file for each split, as data sets of the Hub and of Kaggle have them.
 mkdir -p shards/data kaggle mixed && cp "$samples/images-0.parquet" shards/data/train-00000-of-00002.parquet
 cp "$samples/images-1.parquet" shards/data/train-00001-of-00002.parquet && cp "$samples/images-1.parquet" shards/data/test-00000-of-00001.parquet
-made_from shards shards "images with classes" "^read: '.*/shards/data/train\*.parquet'" "^10 images; to predict: 'label', 2 classes" "^not used: '.*/shards/data/test-00000-of-00001.parquet'"
+made_from shards shards "images with classes" "^read: '.*/shards/data/train\*.parquet'" "^10 images; to predict: 'label', 2 classes" "^for validation: '.*/shards/data/test-00000-of-00001.parquet'"
 cp made/table/data.csv kaggle/train.csv && cp made/table/test.csv kaggle/val.csv && echo a,b >kaggle/sample_submission.csv
 made_from kaggle kaggle "rows of numbers with a class" "^read: '.*/kaggle/train.csv'" "^for validation: '.*/kaggle/val.csv'" "^not used: '.*/kaggle/sample_submission.csv'"
 check "... which is validated on" grep -q '^    eval_path: ".*/kaggle/val.csv" ' own/kaggle/config.yaml

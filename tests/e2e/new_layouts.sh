@@ -162,7 +162,7 @@ rows() { awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) print i % 7 / 8 "," i % 
 mkdir -p ucr two kaggle
 awk 'BEGIN { for (i = 0; i < 40; i++) { printf "%d", i % 2 + 1; for (k = 0; k < 20; k++) printf "\t%.3f", (i * k % 11) / 7; print "" } }' >ucr/Gun_TRAIN.tsv
 cp ucr/Gun_TRAIN.tsv ucr/Gun_TEST.tsv
-project_of ucr ucr "rows of numbers with a class" "^read: '.*/ucr/Gun_TRAIN.tsv'" "to predict: 'c0', 2 classes" "^not used: '.*/ucr/Gun_TEST.tsv'"
+project_of ucr ucr "rows of numbers with a class" "^read: '.*/ucr/Gun_TRAIN.tsv'" "to predict: 'c0', 2 classes" "^for validation: '.*/ucr/Gun_TEST.tsv'"
 trains ucr
 for part in a_train b_train b_test; do { echo a,b,label && rows 40; } >two/$part.csv; done
 expect "new --from tables for training of which no pattern is" 2 "'.*/two' has no two folders .* it has 3 .csv$" -- "$graphrun" new p/no --from=two
@@ -187,5 +187,15 @@ expect "new --from a list of images that are not there" 66 "gone.csv:2:1: .*cann
 rows 40 >iris.data
 expect "new --from a table of another name" 2 "'iris.data' has the rows of a table" "hint: .* cp .*/iris.data table.csv" -- "$graphrun" new p/no --from=iris.data
 expect "... as the error advises" 0 "to predict: 'c2', 2 classes" -- sh -c "cp iris.data table.csv && exec '$graphrun' new p/iris --from=table.csv"
+mkdir -p hub/train hub/test gun
+for part in train/0000 train/0001 test/0000; do { echo a,b,label && for i in $(seq 30); do echo "$i.5,$((i % 7)),$((i % 2))"; done; } >hub/$part.csv; done
+project_of hub hub "rows of numbers with a class" "^read: '.*/hub/train/\*.csv'$" "^60 rows of 3 columns" "^for validation: '.*/hub/test/0000.csv'$"
+trains hub
+for split in TRAIN TEST; do
+  { printf '@timeStamps false\n@univariate true\n@classLabel true 0 1\n@data\n' && for i in $(seq 30); do echo "$i,1,$((i % 2)),4,5,6,7,8:$((i % 2))"; done; } >gun/Gun_$split.ts
+done
+project_of gun gun "recordings of sensors" "^30 series of 1 channel, 2 classes$"
+check "... whose test is for validation" grep -q 'eval_path: ".*/gun/Gun_TEST.ts"' p/gun/config.yaml
+trains gun
 check "what is no project makes none" test ! -e p/no
 counts
