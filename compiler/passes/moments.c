@@ -8,7 +8,7 @@
 typedef struct pairs {
   const gr_graph *g;
   uint32_t *sums;     // by value: 1 + the node that sums it
-  uint32_t *squares;  // by node of sums: 1 + its node of squares; by node of squares the other way
+  uint32_t *squares;  // by node of sums: 1 + a node of squares; by node of squares the other way
   gr_val *made;       // by node of sums: the first result of channel_moments
 } pairs;
 
@@ -31,7 +31,7 @@ static void find_pairs(pairs *p, bool *any) {
     if (n->op == &gr_op_channel_sums && !p->sums[n->in[0].id]) p->sums[n->in[0].id] = i + 1;
     uint32_t of = n->op == &gr_op_channel_squares ? p->sums[n->in[0].id] : 0;
     const gr_node *sums = of ? &p->g->nodes[of - 1] : NULL;
-    if (!of || p->squares[of - 1] || !takes(p->g, n) || sums->in[1].id != n->in[1].id ||
+    if (!of || !takes(p->g, n) || sums->in[1].id != n->in[1].id ||
         !gr_attr_same(sums->op, sums->attr, n->attr))
       continue;
     p->squares[of - 1] = i + 1, p->squares[i] = of;

@@ -59,10 +59,8 @@ static bool has_placements(const spread *s, gr_val v, bool samples) {
 // Whether statistics are one row of whole channels, and x has whole samples.
 static bool is_plain(const spread *s, const gr_node *n, int mean) {
   const gr_type *x = &gr_at(s->g, n->in[0])->type;
-  bool tiled = x->dtype == GR_F32 || gr_is_narrow(x->dtype);
-  return tiled && ((const gr_batch_norm *)n->attr)->groups == 1 &&
-         has_placements(s, n->in[0], true) && has_placements(s, n->in[mean], false) &&
-         x->dim[x->rank - 1] <= GR_FUSED_ROW;
+  return ((const gr_batch_norm *)n->attr)->groups == 1 && has_placements(s, n->in[0], true) &&
+         has_placements(s, n->in[mean], false) && x->dim[x->rank - 1] <= GR_FUSED_ROW;
 }
 
 // ---- Values -----------------------------------------------------------------------------------
