@@ -141,10 +141,11 @@ void gr_rng_normals(const gr_rng *r, uint64_t first, int64_t n, double *out) {
   }
 }
 
-// ---- As floats: vectorised, and the same numbers as above, rounded
-// ------------------------------- Arithmetic that compilers vectorise gives each number with an
-// error of less than `slack`. Where that leaves open to which float it rounds, about once in a
-// million, the block is computed as above.
+// ---- As floats --------------------------------------------------------------------------------
+
+// The same numbers as above, rounded. Arithmetic that compilers vectorise gives each with an error
+// of less than `slack`. Where that leaves open to which float it rounds, about once in a million,
+// the block is computed as above.
 
 static inline uint64_t bits_of(double x) {
   uint64_t bits;

@@ -33,3 +33,8 @@ bool gr_plan_is_copied_in_place(const gr_plan_frame *f, uint32_t source, size_t 
   return f->in_states[source] == f->in_states[target] &&
          f->offset[source] + source_byte == f->offset[target] + target_byte;
 }
+
+void gr_put_place(FILE *f, const gr_node *n) {
+  if (n->scope) fprintf(f, " in %s", n->scope);
+  if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+}

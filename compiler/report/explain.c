@@ -43,10 +43,8 @@ static void explain_passes(FILE *f, const gr_notes *n) {
 // The first ten.
 static void explain_nodes(FILE *f, const gr_node *const *nodes, uint32_t n) {
   for (uint32_t i = 0; i < n && i < 10; i++) {
-    const gr_node *d = nodes[i];
-    fprintf(f, "    %s", d->op->name);
-    if (d->scope) fprintf(f, " in %s", d->scope);
-    if (d->loc.file) fprintf(f, ", %s:%d:%d", d->loc.file, d->loc.line, d->loc.col);
+    fprintf(f, "    %s", nodes[i]->op->name);
+    gr_put_place(f, nodes[i]);
     fputc('\n', f);
   }
 }

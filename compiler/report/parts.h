@@ -53,6 +53,8 @@ void gr_plan_put_certificate(gr_text *, const gr_plan *);
 void gr_explain_states(FILE *, const gr_plan_figures *);
 // The values that are live where a program's memory peaks.
 void gr_explain_peak(FILE *, gr_arena *, const gr_program_figures *);
+// Behind its name: where a node is in the model, and its line.
+void gr_put_place(FILE *, const gr_node *);
 // The layout of each weight, if any is sharded.
 void gr_explain_weights(FILE *, const gr_plan *);
 // Every collective of a program, its bytes, and the reason for it.

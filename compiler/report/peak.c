@@ -84,8 +84,7 @@ static void show(FILE *f, const gr_graph *g, const held *h) {
   }
   const gr_node *n = &g->nodes[v->node];
   fprintf(f, "%s", n->op->name);
-  if (n->scope) fprintf(f, " in %s", n->scope);
-  if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+  gr_put_place(f, n);
   fputc('\n', f);
 }
 
@@ -96,8 +95,7 @@ void gr_explain_peak(FILE *f, gr_arena *arena, const gr_program_figures *p) {
   if (!g->n_nodes) return;
   const gr_node *n = &g->nodes[peak_of(frame)];
   fprintf(f, "  most memory at '%s' of pass %s", n->op->name, n->created_by);
-  if (n->scope) fprintf(f, " in %s", n->scope);
-  if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+  gr_put_place(f, n);
   fprintf(f, ", by maker and then the largest\n");
   held *h;
   uint32_t held_there = list_peak(arena, frame, &h);

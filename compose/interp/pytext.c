@@ -24,29 +24,14 @@ static void put_repr(gr_text *t, const char *s) {
   gr_text_putn(t, &quote, 1);
 }
 
-static void put(gr_text *t, const gr_conf *c, bool inner);
-
-static void put_items(gr_text *t, const gr_conf *c) {
-  bool map = c->kind == GR_CONF_MAP;
-  gr_text_put(t, map ? "{" : "[");
-  for (int i = 0; i < c->n; i++) {
-    if (i) gr_text_put(t, ", ");
-    if (map) {
-      gr_conf key = gr_conf_key(c, i);
-      put(t, &key, true);
-      gr_text_put(t, ": ");
-    }
-    put(t, c->items[i], true);
-  }
-  gr_text_put(t, map ? "}" : "]");
-}
+static void put_item(gr_text *t, const gr_conf *c);
 
 // Inside a mapping or list, interpolations are not evaluated.
 static void put(gr_text *t, const gr_conf *c, bool inner) {
   if (inner && c->raw)
     put_repr(t, c->raw);
   else if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST)
-    put_items(t, c);
+    gr_conf_put_items(t, c, ", ", ": ", put_item);
   else if (c->kind == GR_CONF_FLOAT)
     gr_scalar_py_put(t, c->number);
   else if (gr_conf_put_word(t, c, "None", "True", "False"))
@@ -56,5 +41,7 @@ static void put(gr_text *t, const gr_conf *c, bool inner) {
   else
     gr_text_put(t, c->text);
 }
+
+static void put_item(gr_text *t, const gr_conf *c) { put(t, c, true); }
 
 void gr_conf_py_str(gr_text *t, const gr_conf *c) { put(t, c, false); }

@@ -25,21 +25,6 @@ static void write_quoted(gr_text *t, const char *s, char quote) {
   gr_text_putn(t, &quote, 1);
 }
 
-static void write_items(gr_text *t, const gr_conf *c) {
-  bool map = c->kind == GR_CONF_MAP;
-  gr_text_put(t, map ? "{" : "[");
-  for (int i = 0; i < c->n; i++) {
-    if (i) gr_text_put(t, ",");
-    if (map) {
-      gr_conf key = gr_conf_key(c, i);
-      gr_value_write(t, &key);
-      gr_text_put(t, ":");
-    }
-    gr_value_write(t, c->items[i]);
-  }
-  gr_text_put(t, map ? "}" : "]");
-}
-
 // Whether a string can be written without quotes: "a b" can, as a\ b; "a'b" cannot.
 static bool is_bare(const char *s) {
   while (*s && (gr_lexis_name(s) || strchr("0123456789/-\\+.$%*@?|()[]{}:=, \t", *s))) s++;
@@ -48,7 +33,7 @@ static bool is_bare(const char *s) {
 
 void gr_value_write(gr_text *t, const gr_conf *c) {
   if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST)
-    write_items(t, c);
+    gr_conf_put_items(t, c, ",", ":", gr_value_write);
   else if (c->kind == GR_CONF_FLOAT)
     gr_scalar_py_put(t, c->number);
   else if (gr_conf_put_word(t, c, "null", "true", "false"))

@@ -132,6 +132,10 @@ void gr_conf_put_key(gr_arena *, gr_conf *map, const gr_conf *key, gr_conf *valu
 void gr_conf_put_all(gr_arena *, gr_conf *map, const gr_conf *source);      // copies of all members
 int gr_conf_key_index(gr_arena *, const gr_conf *map, const gr_conf *key);  // -1: none
 gr_conf gr_conf_key(const gr_conf *map, int item);  // the key of a member, as a node
+// Appends the items of a list or mapping in brackets or braces, by `put`, with these between them
+// and behind keys.
+void gr_conf_put_items(gr_text *, const gr_conf *, const char *comma, const char *colon,
+                       void (*put)(gr_text *, const gr_conf *));
 int gr_conf_index(const gr_conf *map,
                   const char *key);              // index of a member; -1: none; marks nothing
 void gr_conf_remove(gr_conf *, int item);        // removes a member of a map or list

@@ -80,3 +80,19 @@ gr_conf gr_conf_key(const gr_conf *m, int i) {
     k.kind = GR_CONF_TEXT, k.text = m->keys[i];
   return k;
 }
+
+void gr_conf_put_items(gr_text *t, const gr_conf *c, const char *comma, const char *colon,
+                       void (*put)(gr_text *, const gr_conf *)) {
+  bool map = c->kind == GR_CONF_MAP;
+  gr_text_put(t, map ? "{" : "[");
+  for (int i = 0; i < c->n; i++) {
+    if (i) gr_text_put(t, comma);
+    if (map) {
+      gr_conf key = gr_conf_key(c, i);
+      put(t, &key);
+      gr_text_put(t, colon);
+    }
+    put(t, c->items[i]);
+  }
+  gr_text_put(t, map ? "}" : "]");
+}

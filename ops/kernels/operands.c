@@ -1,6 +1,7 @@
 // operands.c - see operands.h.
 #include "ops/kernels/operands.h"
 #include <math.h>
+#include <string.h>
 #include "ops/kernels/rows.h"
 
 void gr_moves_result(const gr_op_call *s, gr_efforts *w) {
@@ -79,6 +80,41 @@ void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank) {
 gr_status gr_run_rows(const gr_launch *l, gr_part rows) {
   gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), rows, (void *)l);
   return GR_OK;
+}
+
+typedef struct two_sums {
+  const gr_launch *l;
+  gr_add_rows *add;
+} two_sums;
+
+static void add_chunks(void *arg, int64_t begin, int64_t end) {
+  const two_sums *t = arg;
+  const gr_launch *l = t->l;
+  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = gr_chunk_rows(rows);
+  for (int64_t k = begin; k < end; k++) {
+    float *sums = (float *)l->scratch + k * 2 * c;
+    memset(sums, 0, sizeof *sums * 2 * (size_t)c);
+    t->add(l, k * size, gr_min_i64(rows, (k + 1) * size), sums, sums + c);
+  }
+}
+
+gr_status gr_run_two_sums(const gr_launch *l, gr_add_rows *add) {
+  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), chunks = gr_row_chunks(rows);
+  float *first = l->out[1], *second = l->out[2], *sums = l->scratch;
+  if (l->whole) {  // a tile
+    add(l, 0, rows, first, second);
+    return GR_OK;
+  }
+  gr_parallel(l, chunks, 1, add_chunks, &(two_sums){l, add});
+  gr_add_chunks(sums, chunks, 2 * c);
+  memcpy(first, sums, sizeof *sums * (size_t)c);
+  memcpy(second, sums + c, sizeof *sums * (size_t)c);
+  return GR_OK;
+}
+
+size_t gr_two_sums_scratch(const gr_op_call *s) {
+  int64_t chunks = gr_row_chunks(gr_rows(s->in));
+  return (size_t)(gr_last(s->in) * 2 * gr_max_i64(2, chunks)) * sizeof(float);
 }
 
 gr_status gr_run_samples(const gr_launch *l, gr_part samples) {

@@ -69,3 +69,10 @@ GR_MUST_USE gr_status gr_check_indices(const gr_launch *, int k, const gr_indice
 gr_status gr_run_rows(const gr_launch *, gr_part rows);
 // The same on all samples of operand 0, whose first axis they are.
 gr_status gr_run_samples(const gr_launch *, gr_part samples);
+// Adds to two sums of each column what rows [begin, end) add, and writes what else the op makes.
+typedef void gr_add_rows(const gr_launch *, int64_t begin, int64_t end, float *first,
+                         float *second);
+// Runs an op over rows whose results 1 and 2 are such sums, in chunks (rows.h).
+gr_status gr_run_two_sums(const gr_launch *, gr_add_rows *);
+// Its scratch memory: two rows for each chunk in f32, or for the reference two in f64.
+size_t gr_two_sums_scratch(const gr_op_call *);

@@ -93,6 +93,10 @@ size_t gr_reduce_scratch(const gr_reduce_axes *a, const gr_type *x, const gr_red
   return first_scratch(a, x, r) + between;
 }
 
+size_t gr_sums_scratch(const gr_op_call *s) {
+  return gr_is_up_to_f32(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
+}
+
 void gr_reduce_runs(const gr_launch *l, const gr_reducer *r, double factor) {
   const gr_reduce_axes *a = l->attr;
   gr_type left = *l->in_type;

@@ -68,6 +68,7 @@ extern const gr_reducer gr_sums;
 void gr_reduce_runs(const gr_launch *, const gr_reducer *, double factor);
 // Bytes of scratch memory that gr_reduce_runs needs.
 size_t gr_reduce_scratch(const gr_reduce_axes *, const gr_type *x, const gr_reducer *);
+size_t gr_sums_scratch(const gr_op_call *);  // of an op that is such a sum
 
 // y[outer, inner] = factor * sum over n of x[outer, n, inner]. Sums are formed in blocks whose
 // bounds depend on the sizes only, hence equal on any number of threads, and added in double.

@@ -11,6 +11,12 @@ typedef struct gr_sample {
 } gr_sample;
 extern const gr_attr gr_sample_attrs[];
 extern const gr_case gr_sample_cases[];  // of ops whose result is of the operand's type
+// The fields of such an op; its file defines NAME_cpu, run_f32 and how it is read from ONNX.
+#define GR_SAMPLE_FIELDS(name_)                                                              \
+  .name = #name_, .attr_size = sizeof(gr_sample), .attrs = gr_sample_attrs,                  \
+  .index_spec = "...,->...", .infer = gr_sample_infer, .random = true, .grad = gr_grad_zero, \
+  .cpu = name_##_cpu, .fast_f32 = run_f32, .gpu = gr_sample_each_gpu, .amp = GR_AMP_WIDE,    \
+  .cases = gr_sample_cases
 
 gr_status gr_sample_infer(gr_op_call *);  // GR_ERR_TYPE: no floats, or no number of a step
 // Reads a node of the shape of its operand: that op's numbers times a width, plus what they are

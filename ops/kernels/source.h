@@ -32,6 +32,11 @@ typedef struct gr_init {
   GR_ATTR(gr_init, seed, GR_ATTR_INT, "0", "seed of the run"), \
       GR_ATTR(gr_init, stream, GR_ATTR_STREAM, NULL, "name of the random stream")
 
+// The fields of such an op that are the same for all; its file defines attrs, cases and NAME_cpu.
+#define GR_INIT_FIELDS(name_)                                                          \
+  .name = #name_, .n_in = 0, .n_out = 1, .attr_size = sizeof(gr_init), .attrs = attrs, \
+  .random = true, .infer = gr_init_infer, .cpu = name_##_cpu, .gpu = gr_init_gpu, .cases = cases
+
 gr_status gr_init_infer(gr_op_call *);  // f32, of the attribute's shape
 // gr_source_draw with the attributes' generator.
 GR_MUST_USE gr_status gr_init_draw(const gr_launch *, gr_draw);

@@ -32,10 +32,6 @@ static gr_status run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static size_t scratch(const gr_op_call *s) {
-  return gr_is_up_to_f32(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
-}
-
 static gr_status infer(gr_op_call *s) {
   if (!gr_dtypes[s->in[0].dtype].is_float)
     return gr_fail(GR_ERR_TYPE, s->loc, "takes floats, got %s", gr_dtypes[s->in[0].dtype].name);
@@ -79,7 +75,7 @@ const gr_op gr_op_mean = {
     .cpu = mean_cpu,
     .fast_f32 = run_fast,
     .fast_narrow = run_fast,
-    .scratch = scratch,
+    .scratch = gr_sums_scratch,
     .gpu = gpu,
     .row_of = row_of,
     .amp = GR_AMP_WIDE,

@@ -35,10 +35,6 @@ static gr_status run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static size_t scratch(const gr_op_call *s) {
-  return gr_is_up_to_f32(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
-}
-
 static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_reduce(g, g->call->attr, "sum", "v", 1);
   return GR_OK;
@@ -98,7 +94,7 @@ const gr_op gr_op_sum = {
     .cpu = sum_cpu,
     .fast_f32 = run_fast,
     .fast_narrow = run_fast,
-    .scratch = scratch,
+    .scratch = gr_sums_scratch,
     .gpu = gpu,
     .row_of = row_of,
     .amp = GR_AMP_WIDE,

@@ -31,35 +31,7 @@ static void add_rows(const gr_launch *l, int64_t begin, int64_t end, float *rest
   }
 }
 
-static void add_chunks(void *arg, int64_t begin, int64_t end) {
-  const gr_launch *l = arg;
-  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = gr_chunk_rows(rows);
-  for (int64_t k = begin; k < end; k++) {
-    float *sums = (float *)l->scratch + k * 2 * c;
-    memset(sums, 0, sizeof *sums * 2 * (size_t)c);
-    add_rows(l, k * size, gr_min_i64(rows, (k + 1) * size), sums, sums + c);
-  }
-}
-
-static gr_status run_f32(const gr_launch *l) {
-  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), chunks = gr_row_chunks(rows);
-  float *sums = l->scratch;
-  if (l->whole) {  // a tile
-    add_rows(l, 0, rows, l->out[1], l->out[2]);
-    return GR_OK;
-  }
-  gr_parallel(l, chunks, 1, add_chunks, (void *)l);
-  gr_add_chunks(sums, chunks, 2 * c);
-  memcpy(l->out[1], sums, sizeof *sums * (size_t)c);
-  memcpy(l->out[2], sums + c, sizeof *sums * (size_t)c);
-  return GR_OK;
-}
-
-// Two rows for each chunk, in f32; the reference needs two in f64.
-static size_t scratch(const gr_op_call *s) {
-  int64_t chunks = gr_row_chunks(gr_rows(s->in));
-  return (size_t)(gr_last(s->in) * 2 * gr_max_i64(2, chunks)) * sizeof(float);
-}
+static gr_status run_f32(const gr_launch *l) { return gr_run_two_sums(l, add_rows); }
 
 static const gr_case cases[] = {{{"f32[4,6]", "f32[4,6]"}},
                                 {{"f32[2,36,37]", "f32[2,36,37]"}},
@@ -73,7 +45,7 @@ const gr_op gr_op_dot_columns = {
     .effort = GR_EFFORT_CHANNEL,
     .cpu = dot_columns_cpu,
     .fast_f32 = run_f32,
-    .scratch = scratch,
+    .scratch = gr_two_sums_scratch,
     .row = "x1",
     .column_sums = "x1; x0 * x1",
     .inplace = {2},

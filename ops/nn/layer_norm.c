@@ -203,35 +203,7 @@ static void grad_rows(const gr_launch *l, int64_t begin, int64_t end, float *dga
              (float *)l->out[0] + r * c, dgamma, dbeta);
 }
 
-static void grad_chunks(void *arg, int64_t begin, int64_t end) {
-  const gr_launch *l = arg;
-  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = gr_chunk_rows(rows);
-  for (int64_t k = begin; k < end; k++) {
-    float *sums = (float *)l->scratch + k * 2 * c;
-    memset(sums, 0, sizeof *sums * 2 * (size_t)c);
-    grad_rows(l, k * size, gr_min_i64(rows, (k + 1) * size), sums, sums + c);
-  }
-}
-
-static gr_status grad_run_f32(const gr_launch *l) {
-  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), chunks = gr_row_chunks(rows);
-  float *dgamma = l->out[1], *dbeta = l->out[2], *sums = l->scratch;
-  if (l->whole) {  // a tile
-    grad_rows(l, 0, rows, dgamma, dbeta);
-    return GR_OK;
-  }
-  gr_parallel(l, chunks, 1, grad_chunks, (void *)l);
-  gr_add_chunks(sums, chunks, 2 * c);
-  memcpy(dgamma, sums, sizeof *sums * (size_t)c);
-  memcpy(dbeta, sums + c, sizeof *sums * (size_t)c);
-  return GR_OK;
-}
-
-// A row of dgamma and one of dbeta for each chunk, in f32; the reference needs one of each in f64.
-static size_t grad_scratch(const gr_op_call *s) {
-  int64_t chunks = gr_row_chunks(gr_rows(s->in));
-  return (size_t)(gr_last(s->in) * 2 * gr_max_i64(2, chunks)) * sizeof(float);
-}
+static gr_status grad_run_f32(const gr_launch *l) { return gr_run_two_sums(l, grad_rows); }
 
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "f32[6]", "f32[4,6]"}, .attr = &usual},
@@ -268,7 +240,7 @@ const gr_op gr_op_layer_norm_grad = {
     .grad = second,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_f32,
-    .scratch = grad_scratch,
+    .scratch = gr_two_sums_scratch,
     .row =
         "m = sum(x0) / n; v = sum((x0 - m) * (x0 - m)) / n; s = 1 / sqrt(v + eps); "
         "a = sum(x2 * x1) / n; b = sum(x2 * x1 * ((x0 - m) * s)) / n; "

@@ -18,15 +18,6 @@ static const gr_attr attrs[] = {GR_INIT_SHAPE,
 static const gr_case cases[] = {{{0}, .attr = &(gr_init){{2, {4, 6}}, 0, 0.02, 1, 7}}, {{0}}};
 
 const gr_op gr_op_init_normal = {
-    .name = "init_normal",
+    GR_INIT_FIELDS(init_normal),
     .doc = "Values drawn from a normal distribution, the same on any number of ranks.",
-    .n_in = 0,
-    .n_out = 1,
-    .attr_size = sizeof(gr_init),
-    .attrs = attrs,
-    .random = true,
-    .infer = gr_init_infer,
-    .cpu = init_normal_cpu,
-    .gpu = gr_init_gpu,
-    .cases = cases,
 };

@@ -29,17 +29,8 @@ static const gr_case cases[] = {{{0}, .attr = &(gr_init){{2, {4, 6}}, 0, 0.02, 1
                                 {{0}}};
 
 const gr_op gr_op_init_trunc_normal = {
-    .name = "init_trunc_normal",
+    GR_INIT_FIELDS(init_trunc_normal),
     .doc =
         "Values drawn from a normal distribution; those beyond two standard deviations are drawn "
         "again.",
-    .n_in = 0,
-    .n_out = 1,
-    .attr_size = sizeof(gr_init),
-    .attrs = attrs,
-    .random = true,
-    .infer = gr_init_infer,
-    .cpu = init_trunc_normal_cpu,
-    .gpu = gr_init_gpu,
-    .cases = cases,
 };

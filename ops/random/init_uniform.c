@@ -20,15 +20,6 @@ static const gr_case cases[] = {{{0}, .attr = &(gr_init){{2, {4, 6}}, -1, 1, 1, 
                                 {{0}}};
 
 const gr_op gr_op_init_uniform = {
-    .name = "init_uniform",
+    GR_INIT_FIELDS(init_uniform),
     .doc = "Values drawn uniformly from low to high, the same on any number of ranks.",
-    .n_in = 0,
-    .n_out = 1,
-    .attr_size = sizeof(gr_init),
-    .attrs = attrs,
-    .random = true,
-    .infer = gr_init_infer,
-    .cpu = init_uniform_cpu,
-    .gpu = gr_init_gpu,
-    .cases = cases,
 };

@@ -24,20 +24,9 @@ static void read(gr_onnx_reading *r) {
 }
 
 const gr_op gr_op_sample_uniform = {
-    .name = "sample_uniform",
+    GR_SAMPLE_FIELDS(sample_uniform),
     .doc =
         "Random numbers from 0 to 1, other ones in each step, in the shape of x, whose elements do "
         "not matter. In a loop each of its steps gets others.",
-    .attr_size = sizeof(gr_sample),
-    .attrs = gr_sample_attrs,
-    .index_spec = "...,->...",
-    .infer = gr_sample_infer,
-    .random = true,
-    .grad = gr_grad_zero,
-    .cpu = sample_uniform_cpu,
-    .fast_f32 = run_f32,
-    .gpu = gr_sample_each_gpu,
-    .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"RandomUniformLike", read}),
-    .cases = gr_sample_cases,
 };

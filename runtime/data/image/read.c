@@ -37,42 +37,35 @@ gr_status gr_picture_check_bytes(const char *path, int64_t height, int64_t width
 
 // ---- Modules ------------------------------------------------------------------------------------
 
-// Without its library a kind of file is refused.
-static gr_status by_module(const char *name, const char *path, const unsigned char *bytes, size_t n,
+// A kind of file, by its first bytes: read here, or by the module of a library.
+typedef struct kind {
+  const char *start;
+  gr_status (*read)(const char *path, const unsigned char *bytes, size_t n, const gr_picture_use *,
+                    gr_picture *);
+  const char *module;  // NULL: this build has none
+  const char *name, *library;
+} kind;
+
+static gr_status by_module(const kind *k, const char *path, const unsigned char *bytes, size_t n,
                            const gr_picture_use *use, gr_picture *out) {
   const gr_picture_module *module;
-  GR_TRY(gr_module_open(name, &module));
+  if (!k->module)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "'%s' is a %s image, which this build does not read", path, k->name),
+                   "build with %s, or convert images to PPM", k->library);
+  GR_TRY(gr_module_open(k->module, &module));
   return module->decode(path, bytes, n, use, out);
 }
 
 #ifdef GR_HAVE_PNG
-static gr_status read_png(const char *path, const unsigned char *bytes, size_t n,
-                          const gr_picture_use *use, gr_picture *out) {
-  return by_module("png", path, bytes, n, use, out);
-}
+#define PNG_MODULE "png"
 #else
-static gr_status read_png(const char *path, const unsigned char *bytes, size_t n,
-                          const gr_picture_use *use, gr_picture *out) {
-  (void)bytes, (void)n, (void)use, (void)out, (void)by_module;
-  return gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is a PNG image, which this build does not read", path),
-      "build with libpng (libpng-dev), or convert images to PPM");
-}
+#define PNG_MODULE NULL
 #endif
-
 #ifdef GR_HAVE_JPEG
-static gr_status read_jpeg(const char *path, const unsigned char *bytes, size_t n,
-                           const gr_picture_use *use, gr_picture *out) {
-  return by_module("jpeg", path, bytes, n, use, out);
-}
+#define JPEG_MODULE "jpeg"
 #else
-static gr_status read_jpeg(const char *path, const unsigned char *bytes, size_t n,
-                           const gr_picture_use *use, gr_picture *out) {
-  (void)bytes, (void)n, (void)use, (void)out, (void)by_module;
-  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                         "'%s' is a JPEG image, which this build does not read", path),
-                 "build with libjpeg-turbo (libjpeg62-turbo-dev), or convert images to PPM");
-}
+#define JPEG_MODULE NULL
 #endif
 
 // ---- PPM and PGM --------------------------------------------------------------------------------
@@ -148,20 +141,18 @@ static gr_status read_npy(const char *path, const unsigned char *bytes, size_t n
 
 static gr_status read_any(const char *path, const unsigned char *bytes, size_t n,
                           const gr_picture_use *use, gr_picture *out) {
-  static const struct {
-    const char *start;
-    gr_status (*read)(const char *, const unsigned char *, size_t, const gr_picture_use *,
-                      gr_picture *);
-  } kinds[] = {{"\x89PNG", read_png},
-               {"\xff\xd8\xff", read_jpeg},
-               {"P5", read_ppm},
-               {"P6", read_ppm},
-               {"\x93NUMPY", read_npy}};
+  static const kind kinds[] = {
+      {"\x89PNG", NULL, PNG_MODULE, "PNG", "libpng (libpng-dev)"},
+      {"\xff\xd8\xff", NULL, JPEG_MODULE, "JPEG", "libjpeg-turbo (libjpeg62-turbo-dev)"},
+      {"P5", read_ppm},
+      {"P6", read_ppm},
+      {"\x93NUMPY", read_npy}};
   if (!n) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the image '%s' is an empty file", path);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    size_t head = strlen(kinds[i].start);
-    if (n >= head && !memcmp(bytes, kinds[i].start, head))
-      return kinds[i].read(path, bytes, n, use, out);
+    const kind *k = &kinds[i];
+    size_t head = strlen(k->start);
+    if (n < head || memcmp(bytes, k->start, head) != 0) continue;
+    return k->read ? k->read(path, bytes, n, use, out) : by_module(k, path, bytes, n, use, out);
   }
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is no image that is read", path),
                  "PNG, JPEG, PPM, PGM and .npy are, whatever a file's name");
