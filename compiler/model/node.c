@@ -22,8 +22,9 @@ static gr_status read_weights(gr_build_context *a, gr_conf *use) {
     if (!a->weights) a->weights = (gr_weights)i, a->weights_loc = c->key_loc;
     return GR_OK;
   }
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "weights: is trained, frozen or averaged, found %s",
-                         gr_arg_text(a->arena, &x)),
+  gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "weights: is trained, frozen or averaged, found %s",
+                        gr_arg_text(a->arena, &x));
+  return gr_hint(x.kind == GR_ARG_TEXT ? gr_model_suggest(s, x.text, words, 3) : s,
                  "frozen: constants here; averaged: the averages of training.ema_decay, which are "
                  "constants, too");
 }

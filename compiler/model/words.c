@@ -68,6 +68,7 @@ static const struct {
     {"fully_connected", "linear"},
     {"ge", "greater_equal"},
     {"global_avg_pool", "adaptive_avg_pool"},
+    {"grad", "gradient"},
     {"greater_than", "greater"},
     {"greedy_decode", "ctc_greedy"},
     {"gt", "greater"},
