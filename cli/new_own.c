@@ -215,10 +215,9 @@ static gr_status look_at_line(const gr_new_own *o, const char *path, const char 
   const char *head = n ? (const char *)map.data : "";
   head = gr_arena_strndup(o->arena, head, n);
   *manifest = is_manifest(o, head, label);
+  head += strspn(head, " \t\r\n");
   *said = gr_new_is_spoken(o->arena, head, strcspn(head, "\n"));
-  gr_status s = gr_mapping_check(&map);
-  gr_mapping_close(&map);
-  return s;
+  return gr_mapping_end(&map, GR_OK);
 }
 
 static gr_status look_at_lines(gr_new_own *o, const char *path) {
