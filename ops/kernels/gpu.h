@@ -99,7 +99,7 @@ typedef struct gr_gpu_conv {
 } gr_gpu_conv;
 
 // A call of attention, or the gradients of its q, k and v: q [n, t, heads, d], k [n, s, heads, d],
-// v [n, s, heads, e], y [n, t, heads, e], in f16 or bf16; d and e are multiples of 8, at most 128.
+// v [n, s, heads, e], y [n, t, heads, e], in f16 or bf16; d and e are multiples of 8, at most 256.
 // lse, f32 [n, heads, t], may be absent. keys, i32 [n]: how many keys of each sample count, one or
 // more; rows, i32 [n]: t for each sample. Gradients of the keys that do not count are undefined.
 // mask, as q, where weights are dropped: 1 for those that are kept, else 0. The device computes the

@@ -27,7 +27,7 @@ static gr_attention sizes_of(const gr_gpu_call *g) {
 
 // ---- By a library -------------------------------------------------------------------------------
 
-enum { COLUMNS = 8, MAX_COLUMNS = 128 };
+enum { COLUMNS = 8, MAX_COLUMNS = 256 };
 
 static bool fits(const gr_type *t) {
   int64_t width = gr_last(t), n = gr_type_count(t);

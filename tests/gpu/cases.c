@@ -300,6 +300,16 @@ const gpu_case gpu_cases[] = {
       .fill = "nnnpsis1"},
      ""},
     {"ema", {{"bf16[2005]", "bf16[2005]", "f64[]", "f32[]"}, .fill = "nns1"}, ""},
+    // heads of as many columns as a library takes
+    {"attention_with_residuals",
+     {{"bf16[1,33,1,256]", "bf16[1,70,1,256]", "bf16[1,70,1,256]", "i32[1]"}, .fill = "nnnl"},
+     "",
+     "3=65"},
+    {"attention_grad",
+     {{"f16[1,33,1,256]", "f16[1,70,1,256]", "f16[1,70,1,256]", "f16[1,33,1,256]",
+       "f16[1,33,1,256]", "f32[1,1,33]"},
+      .fill = "nnnnnp"},
+     "causal=true"},
     {0},
 };
 

@@ -119,7 +119,8 @@ static void plans(void) {
 
 // Sizes that are no multiples of tiles, one row, heads of other widths, and no sums of rows.
 static void sizes(void) {
-  static const int64_t each[][4] = {{33, 40, 16, 24}, {1, 7, 8, 8}, {70, 130, 128, 128}};
+  static const int64_t each[][4] = {
+      {33, 40, 16, 24}, {1, 7, 8, 8}, {70, 130, 128, 128}, {70, 130, 256, 256}};
   if (!is_there()) SKIP("cuDNN 9.16 or newer is not on this machine");
   gr_dnn_value device = describe_chip(&chips[1]);
   for (size_t i = 0; i < sizeof each / sizeof *each; i++)
