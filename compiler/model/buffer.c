@@ -98,6 +98,7 @@ static gr_status assign(gr_build_context *a, const gr_conf *buffers, const char 
   GR_TRY(gr_model_value(a, c->text, c->loc, &v));
   GR_TRY(check_next(a, &a->params[i], c, v));
   bool keeps = a->evaluates || a->weights == GR_WEIGHTS_AVERAGED;
+  a->otherwise += a->weights == GR_WEIGHTS_AVERAGED;
   if (keeps || v.id == a->params[i].now.id) return GR_OK;
   a->params[i].now = computed(&a->root, v);
   gr_model_note_set(a);

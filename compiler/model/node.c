@@ -10,21 +10,22 @@ static gr_status check_name(const gr_conf *name, const char *text) {
                  "without 'name:' a node adds nothing to the path");
 }
 
+static const char *const ways_to_read[] = {"trained", "frozen", "averaged"};  // gr_weights
+
 // How the weights inside are read: what a node around it says of its weights holds for all of them.
 static gr_status read_weights(gr_build_context *a, gr_conf *use) {
-  static const char *const words[] = {"trained", "frozen", "averaged"};
   gr_conf *c = gr_conf_member(use, "weights");
   gr_arg x;
   if (!c) return GR_OK;
   GR_TRY(gr_model_arg(a, c, true, &x));
   for (int i = 0; i < 3; i++) {
-    if (x.kind != GR_ARG_TEXT || strcmp(x.text, words[i]) != 0) continue;
+    if (x.kind != GR_ARG_TEXT || strcmp(x.text, ways_to_read[i]) != 0) continue;
     if (!a->weights) a->weights = (gr_weights)i, a->weights_loc = c->key_loc;
     return GR_OK;
   }
   gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "weights: is trained, frozen or averaged, found %s",
                         gr_arg_text(a->arena, &x));
-  return gr_hint(x.kind == GR_ARG_TEXT ? gr_model_suggest(s, x.text, words, 3) : s,
+  return gr_hint(x.kind == GR_ARG_TEXT ? gr_model_suggest(s, x.text, ways_to_read, 3) : s,
                  "frozen: constants here; averaged: the averages of training.ema_decay, which are "
                  "constants, too");
 }
@@ -81,6 +82,16 @@ static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
   return gr_model_unknown_use(a, what, use->items[0]->key_loc);
 }
 
+// GR_ERR_CONFIG: what the node says of the weights inside of it is about none.
+static gr_status check_weights(const gr_build_context *a, gr_conf *use, const place *outside,
+                               uint32_t before) {
+  if (outside->weights || !a->weights || a->otherwise > before) return GR_OK;
+  const gr_conf *c = gr_conf_member(use, "weights");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "weights: %s has no effect: '%s' has no weights",
+                         ways_to_read[a->weights], use->keys[0]),
+                 "remove it, or write it at the layer or the block that has the weights");
+}
+
 // Builds {op: operands, attributes...} under the node's path. (After an error nothing is restored:
 // the whole list is abandoned, and the file's own list restores its state.)
 static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
@@ -88,12 +99,14 @@ static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
   gr_builder *b = gr_model_builder(a);
   gr_loc loc = b->loc;
   const char *scope = b->scope;
+  uint32_t before = a->otherwise;
   GR_TRY(enter(a, use));
   if (outside.unnamed && a->path != outside.path) gr_model_scope(a, NULL), a->unnamed = false;
   if (!gr_model_is_builtin(a))
     b->loc = use->items[0]->key_loc;  // else the location where the block is used
   b->scope = *a->path ? a->path : NULL;
   GR_TRY(dispatch(a, use, out));
+  GR_TRY(check_weights(a, use, &outside, before));
   b->loc = loc, b->scope = scope;
   leave_to(a, &outside);
   return GR_OK;

@@ -69,7 +69,7 @@ static gr_val value_of(gr_build_context *a, const gr_model_param *p) {
   gr_val v = p->now;
   if (a->weights && p->kind == GR_KIND_WEIGHT) {
     gr_loc loc = a->root.loc;
-    a->root.loc = a->weights_loc;
+    a->root.loc = a->weights_loc, a->otherwise++;
     v = gr_emit(&a->root, a->weights == GR_WEIGHTS_FROZEN ? &gr_op_stop_gradient : &gr_op_averaged,
                 NULL, 1, &v);
     a->root.loc = loc;

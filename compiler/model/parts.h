@@ -136,6 +136,7 @@ struct gr_build_context {
   const char *share;          // the path of the weights to use instead, or NULL
   gr_weights weights;         // how they are read
   gr_loc weights_loc;         // where that is said
+  uint32_t otherwise;         // how many weights and buffers have been read so, not as trained
   gr_block *blocks;
   int n_blocks;                          // the file's, then the built-in ones
   gr_found_block found[GR_MODEL_FOUND];  // by a hash
