@@ -45,7 +45,7 @@ for n, split in ((60, "train"), (15, "test")):
 npz("mnist.npz", x_train=npy("|u1", [60, SIDE, SIDE], images(60)), y_train=npy("|u1", [60], classes(60)),
     x_test=npy("|u1", [15, SIDE, SIDE], images(15)), y_test=npy("|u1", [15], classes(15)))
 npz("first.npz", images=npy("<f4", [60, 3, SIDE, SIDE], images(60, 3, True)), labels=npy("<i8", [60, 1], classes(60)))
-npz("values.npz", image=npy("|u1", [60, SIDE, SIDE], images(60)), age=npy("<f8", [60], [i / 9 for i in range(60)]))
+npz("values.npz", image=npy("|u1", [60, SIDE, SIDE], images(60)), age=npy("<f8", [60], [i % 4 + 0.5 for i in range(60)]))
 npz("channels.npz", data=npy("<f8", [60, 2, 32], series(60, 64)), target=npy("<i8", [60], classes(60)))
 npz("alone.npz", x=npy("|u1", [6, SIDE, SIDE], images(6)))
 npz("hot.npz", x=npy("<f4", [6, 2], range(12)), y=npy("<f4", [6, 3], range(18)))
