@@ -84,7 +84,8 @@ static bool take_record(tar *t, const char *key, size_t n_key, const char *value
   return true;
 }
 
-static gr_status read_records(tar *t, const char *p, uint64_t n) {
+// `p` ends in a NUL behind its n bytes: a mapping may end there, where a number would go on.
+static gr_status read_records(tar *t, const char *p, size_t n) {
   for (const char *end = p + n; p < end;) {
     char *blank;
     unsigned long long len = *p >= '1' && *p <= '9' ? strtoull(p, &blank, 10) : 0;
@@ -104,7 +105,8 @@ static gr_status take_extension(tar *t, const member *m) {
   const char *p = (const char *)t->map.data + m->offset;
   if (m->bytes > MAX_TEXT) return damaged(t, "it has a header of more than 16 MB");
   if (m->type == 'L') t->long_name = gr_arena_strndup(t->arena, p, strnlen(p, (size_t)m->bytes));
-  return m->type == 'x' ? read_records(t, p, m->bytes) : GR_OK;
+  if (m->type != 'x') return GR_OK;
+  return read_records(t, gr_arena_strndup(t->arena, p, (size_t)m->bytes), (size_t)m->bytes);
 }
 
 // The header at the cursor, which goes behind the member.
@@ -338,8 +340,9 @@ gr_status gr_member_open(const gr_member *m, const char *path, gr_mapping *map,
                          const unsigned char **out) {
   GR_TRY(gr_mapping_open(m->archive, map));
   gr_mapping_expect_few(map);
-  *out = map->data + m->offset;
-  if (m->offset <= map->bytes && m->bytes <= map->bytes - m->offset) return GR_OK;
+  bool there = m->offset <= map->bytes && m->bytes <= map->bytes - m->offset;
+  *out = there && map->data ? map->data + m->offset : NULL;
+  if (*out) return GR_OK;
   gr_mapping_close(map);
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not there any more: '%s' was cut short", path,
                  m->archive);

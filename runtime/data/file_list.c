@@ -220,10 +220,11 @@ static bool expand_range(gr_arena *a, const char *path, gr_names *out) {
   int first, last, end = 0, room = 0;
   const char *brace = strchr(path, '{');
   int digits = brace ? (int)strspn(brace + 1, "0123456789") : 0;
-  if (!digits || sscanf(brace, "{%d..%d}%n", &first, &last, &end) < 2 || !end || last < first)
+  if (!digits || sscanf(brace, "{%9d..%9d}%n", &first, &last, &end) < 2 || !end || last < first ||
+      last - first >= MAX_RANGE)
     return false;
   *out = (gr_names){0};
-  for (int i = first; i <= last && out->n < MAX_RANGE; i++) {
+  for (int i = first; i <= last; i++) {
     GR_GROW(a, out->items, out->n, room);
     out->items[out->n++] =
         gr_arena_printf(a, "%.*s%0*d%s", (int)(brace - path), path, digits, i, brace + end);

@@ -148,6 +148,12 @@ static void damaged(void) {
     add("a.txt", "x");
     fails(end(), "it has a pax header that cannot be read");
   }
+  // Records of digits to the end of the last page of the file.
+  begin();
+  memset(bytes + 8192, '1', 4096 - 512);
+  put('x', "PaxHeader", bytes + 8192, 4096 - 512);
+  fixture_bytes(fixture_path("a.tar"), bytes, 4096);
+  fails(fixture_path("a.tar"), "it has a pax header that cannot be read");
   begin();
   fails(end(), "has no samples");
 }
